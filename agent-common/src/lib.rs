@@ -1,0 +1,2 @@
+//! Types and tables that the kernel side writes and the user side reads.
+#![no_std]

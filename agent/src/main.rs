@@ -1,0 +1,3 @@
+//! The `fabricscope` binary: parse, dispatch, exit status.
+
+fn main() {}
