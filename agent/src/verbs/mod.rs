@@ -1,0 +1,3 @@
+//! The verbs tracer on the user side: names, requests, records.
+
+pub(crate) mod names;
