@@ -100,25 +100,25 @@ impl Toolchain {
     /// [`Error::Missing`] names all that are not there.
     pub fn pieces(&self) -> Result<Pieces> {
         let mut missing = Vec::new();
-        let mut require = |what, path: PathBuf, proof: &str| {
-            if !path.join(proof).exists() {
-                missing.push(Missing {
-                    what,
-                    path: path.clone(),
-                });
-            }
-            path
-        };
         let library = if is_library(&self.own_library()) {
             None
         } else {
-            Some(require(
-                "the sources of core",
-                self.cached_library(),
-                "Cargo.lock",
-            ))
+            let library = self.cached_library();
+            if !is_library(&library) {
+                missing.push(Missing {
+                    what: "the sources of core",
+                    path: library.clone(),
+                });
+            }
+            Some(library)
         };
-        let linker = require("bpf-linker", self.linker(), "");
+        let linker = self.linker();
+        if !linker.exists() {
+            missing.push(Missing {
+                what: "bpf-linker",
+                path: linker.clone(),
+            });
+        }
         if missing.is_empty() {
             Ok(Pieces { library, linker })
         } else {

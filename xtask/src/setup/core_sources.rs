@@ -2,10 +2,10 @@
 
 use std::env;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use ebpf_build::Toolchain;
 
 use super::debian;
@@ -33,11 +33,16 @@ pub(super) fn bring(toolchain: &Toolchain) -> Result<()> {
     let by_rustup = if may_use_rustup() {
         by_rustup()
     } else {
-        Err(anyhow::anyhow!("rustup is absent, or told to install nothing by itself"))
+        Err(anyhow!(
+            "rustup is absent, or told to install nothing by itself"
+        ))
     };
-    let Err(no_rustup) = by_rustup else { return Ok(()) };
+    let Err(no_rustup) = by_rustup else {
+        return Ok(());
+    };
     eprintln!("  {:<16} not by rustup ({no_rustup:#}); asking Debian", "");
-    from_debian(toolchain).context("on a machine with rustup, `rustup component add rust-src` brings them too")
+    from_debian(toolchain)
+        .context("on a machine with rustup, `rustup component add rust-src` brings them too")
 }
 
 /// Rustup is asked only where it may install: `RUSTUP_AUTO_INSTALL=0` says that this machine's toolchains are
@@ -55,11 +60,7 @@ fn from_debian(toolchain: &Toolchain) -> Result<()> {
     let version = &toolchain.version;
     let work = toolchain.cache.join("rust-src.new");
     let package = format!("rust-src={version}*");
-    let deb = SUITES
-        .iter()
-        .map(|suite| debian::download(suite, &[&package], &work.join("deb")))
-        .reduce(|found, other| found.or(other))
-        .context("no suite to ask")??;
+    let deb = fetch(&package, &work.join("deb"))?;
     let deb = deb.first().context("apt fetched no package")?;
     unpack(deb, &work, version)?;
     let from = work.join(format!("usr/src/rustc-{version}/library"));
@@ -67,14 +68,32 @@ fn from_debian(toolchain: &Toolchain) -> Result<()> {
     if to.exists() {
         fs::remove_dir_all(&to).with_context(|| format!("cannot remove {}", to.display()))?;
     }
-    fs::rename(&from, &to).with_context(|| format!("cannot move {} to {}", from.display(), to.display()))?;
+    fs::rename(&from, &to)
+        .with_context(|| format!("cannot move {} to {}", from.display(), to.display()))?;
     fs::remove_dir_all(&work).with_context(|| format!("cannot remove {}", work.display()))
+}
+
+/// Asks one suite after the other; the first error is the one to tell, since it names the suite meant.
+fn fetch(package: &str, dest: &Path) -> Result<Vec<PathBuf>> {
+    let mut first = None;
+    for suite in SUITES {
+        match debian::download(suite, &[package], dest) {
+            Ok(files) => return Ok(files),
+            Err(error) => first = first.or(Some(error)),
+        }
+    }
+    Err(first.unwrap_or_else(|| anyhow!("no suite to ask")))
 }
 
 fn unpack(deb: &Path, into: &Path, version: &str) -> Result<()> {
     // `dpkg-deb` unpacks all or nothing, and the library is a tenth of it: tar picks.
     let script = "dpkg-deb --fsys-tarfile \"$1\" | tar -x -C \"$2\" \"$3\"";
     let member = format!("./usr/src/rustc-{version}/library");
-    output(Command::new("sh").args(["-e", "-c", script, "sh"]).args([deb, into]).arg(member))?;
+    output(
+        Command::new("sh")
+            .args(["-e", "-c", script, "sh"])
+            .args([deb, into])
+            .arg(member),
+    )?;
     Ok(())
 }
