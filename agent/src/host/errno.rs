@@ -110,37 +110,13 @@ const ROWS: &[Row] = &[
     row!(ERFKILL, "radio is switched off"),
     row!(EHWPOISON, "memory page has a hardware error"),
     // Never leave the kernel as they are, but its functions return them (include/linux/errno.h).
-    Row(
-        512,
-        "ERESTARTSYS",
-        "interrupted, the kernel restarts the call",
-    ),
-    Row(
-        513,
-        "ERESTARTNOINTR",
-        "interrupted, the kernel restarts the call",
-    ),
-    Row(
-        514,
-        "ERESTARTNOHAND",
-        "interrupted, restarted if no handler ran",
-    ),
-    Row(
-        515,
-        "ENOIOCTLCMD",
-        "no such ioctl, seen by the program as ENOTTY",
-    ),
-    Row(
-        516,
-        "ERESTART_RESTARTBLOCK",
-        "interrupted, restarted by the kernel's own call",
-    ),
+    Row(512, "ERESTARTSYS", "interrupted, the kernel restarts the call"),
+    Row(513, "ERESTARTNOINTR", "interrupted, the kernel restarts the call"),
+    Row(514, "ERESTARTNOHAND", "interrupted, restarted if no handler ran"),
+    Row(515, "ENOIOCTLCMD", "no such ioctl, seen by the program as ENOTTY"),
+    Row(516, "ERESTART_RESTARTBLOCK", "interrupted, restarted by the kernel's own call"),
     Row(517, "EPROBE_DEFER", "driver asks to be probed later"),
-    Row(
-        524,
-        "ENOTSUPP",
-        "operation not supported, the kernel's own number",
-    ),
+    Row(524, "ENOTSUPP", "operation not supported, the kernel's own number"),
 ];
 
 fn row(number: i32) -> Option<&'static Row> {
@@ -187,11 +163,7 @@ mod tests {
         check(22, "EINVAL", Some("invalid argument"));
         check(-22, "EINVAL", Some("invalid argument"));
         check(-14, "EFAULT", Some("bad address"));
-        check(
-            -515,
-            "ENOIOCTLCMD",
-            Some("no such ioctl, seen by the program as ENOTTY"),
-        );
+        check(-515, "ENOIOCTLCMD", Some("no such ioctl, seen by the program as ENOTTY"));
         check(4095, "errno_4095", None);
         check(0, "errno_0", None);
         check(i32::MIN, "errno_2147483648", None);
