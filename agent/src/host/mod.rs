@@ -1,8 +1,8 @@
 //! What /proc and /sys say about this host: plain data, gathered once, never trusted.
-#![cfg_attr(not(test), expect(dead_code, reason = "the tracer and the daemon use what the doctor does not"))]
 
 pub(crate) mod device_number;
 pub(crate) mod drivers;
+pub(crate) mod errno;
 pub(crate) mod facts;
 pub(crate) mod gid;
 pub(crate) mod kernel;
