@@ -1,8 +1,27 @@
 //! The `fabricscope` binary: parse, dispatch, exit status.
 
-#[cfg_attr(not(test), expect(dead_code, reason = "nothing decodes records yet"))]
+#![allow(dead_code, clippy::allow_attributes, reason = "until the parts are put together")]
+mod cli;
+mod config;
+mod daemon;
+mod event;
 mod host;
-#[cfg_attr(not(test), expect(dead_code, reason = "nothing decodes records yet"))]
+mod kernel;
+mod log;
+mod metrics;
+mod probes;
 mod verbs;
 
-fn main() {}
+use clap::Parser as _;
+
+#[derive(clap::Parser)]
+#[command(name = "fabricscope")]
+enum Command {
+    Doctor(cli::doctor::DoctorArgs),
+}
+
+fn main() -> anyhow::Result<std::process::ExitCode> {
+    let Command::Doctor(args) = Command::parse();
+    let facts = host::facts::HostFacts::read(&args.roots);
+    cli::doctor::run(&args, &facts, &mut std::io::stdout().lock())
+}
