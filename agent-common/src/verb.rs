@@ -85,12 +85,7 @@ impl VerbKey {
     #[inline(always)]
     #[must_use]
     pub const fn new(interface: u16, driver: u16, object: u16, method: u16) -> Self {
-        Self(
-            (interface as u64) << 48
-                | (driver as u64) << 32
-                | (object as u64) << 16
-                | method as u64,
-        )
+        Self((interface as u64) << 48 | (driver as u64) << 32 | (object as u64) << 16 | method as u64)
     }
 
     /// The key of an ioctl method from the fields of `struct ib_uverbs_ioctl_hdr`. The driver counts
@@ -166,9 +161,7 @@ impl VerbKey {
         let mask = match self.interface() {
             interface::IOCTL if driver == 0 => native_queries(object),
             interface::IOCTL => driver_queries(driver, object),
-            interface::LEGACY_IOCTL | interface::LEGACY_WRITE if driver == 0 => {
-                legacy_queries(object)
-            }
+            interface::LEGACY_IOCTL | interface::LEGACY_WRITE if driver == 0 => legacy_queries(object),
             interface::UCMA if driver == 0 && object == 0 => UCMA_QUERIES,
             _ => 0,
         };
@@ -182,11 +175,7 @@ impl VerbKey {
 /// What does not fit 16 bits is no number of any kernel: it becomes 0xffff, not another number.
 #[inline(always)]
 const fn clamp(number: u32) -> u16 {
-    if number > 0xffff {
-        0xffff
-    } else {
-        number as u16
-    }
+    if number > 0xffff { 0xffff } else { number as u16 }
 }
 
 /// Query methods of the common objects, one bit for each method (ib_user_ioctl_cmds.h):
@@ -257,39 +246,15 @@ pub const PAYLOAD_MAX: usize = 24;
 /// What is copied besides the attributes themselves: at most one row for a method.
 pub const PAYLOADS: [Payload; 6] = [
     // UVERBS_ATTR_CREATE_QP_CAP: struct ib_uverbs_qp_cap (ib_user_ioctl_verbs.h)
-    Payload {
-        key: VerbKey::ioctl(4, 0, 0),
-        attr: 8,
-        len: 20,
-    },
+    Payload { key: VerbKey::ioctl(4, 0, 0), attr: 8, len: 20 },
     // UVERBS_ATTR_ADVISE_MR_SGE_LIST: the first struct ib_uverbs_sge (ib_user_verbs.h)
-    Payload {
-        key: VerbKey::ioctl(7, 2, 0),
-        attr: 3,
-        len: 16,
-    },
+    Payload { key: VerbKey::ioctl(7, 2, 0), attr: 3, len: 16 },
     // The head of an mlx5 command (mlx5_ifc.h: opcode first) of DEVX_OTHER, DEVX_OBJ_CREATE,
     // DEVX_OBJ_MODIFY and DEVX_OBJ_QUERY (mlx5_user_ioctl_cmds.h)
-    Payload {
-        key: VerbKey::ioctl(0x1000, 0x1000, DRIVER_MLX5 as u32),
-        attr: 0x1000,
-        len: 16,
-    },
-    Payload {
-        key: VerbKey::ioctl(0x1001, 0x1000, DRIVER_MLX5 as u32),
-        attr: 0x1001,
-        len: 16,
-    },
-    Payload {
-        key: VerbKey::ioctl(0x1001, 0x1002, DRIVER_MLX5 as u32),
-        attr: 0x1001,
-        len: 16,
-    },
-    Payload {
-        key: VerbKey::ioctl(0x1001, 0x1003, DRIVER_MLX5 as u32),
-        attr: 0x1001,
-        len: 16,
-    },
+    Payload { key: VerbKey::ioctl(0x1000, 0x1000, DRIVER_MLX5 as u32), attr: 0x1000, len: 16 },
+    Payload { key: VerbKey::ioctl(0x1001, 0x1000, DRIVER_MLX5 as u32), attr: 0x1001, len: 16 },
+    Payload { key: VerbKey::ioctl(0x1001, 0x1002, DRIVER_MLX5 as u32), attr: 0x1001, len: 16 },
+    Payload { key: VerbKey::ioctl(0x1001, 0x1003, DRIVER_MLX5 as u32), attr: 0x1001, len: 16 },
 ];
 
 /// The attribute of `key` to follow and how many bytes of it, as a straight line of comparisons.
@@ -322,10 +287,7 @@ mod tests {
     fn parts_come_back_as_they_went_in() {
         let key = VerbKey::new(1, 2, 0x1003, 0x1fff);
         assert_eq!(key.0, 0x0001_0002_1003_1fff);
-        assert_eq!(
-            (key.interface(), key.driver(), key.object(), key.method()),
-            (1, 2, 0x1003, 0x1fff)
-        );
+        assert_eq!((key.interface(), key.driver(), key.object(), key.method()), (1, 2, 0x1003, 0x1fff));
         assert_eq!(core::mem::size_of::<VerbKey>(), 8);
     }
 
@@ -343,10 +305,7 @@ mod tests {
         let extended = VerbKey::legacy(interface::LEGACY_IOCTL, COMMAND_EXTENDED | 24);
         assert_eq!(plain, VerbKey::new(3, 0, 0, 24));
         assert_eq!(extended, VerbKey::new(2, 0, 1, 24));
-        assert_eq!(
-            VerbKey::legacy(interface::LEGACY_WRITE, 0x0118).method(),
-            0x118
-        );
+        assert_eq!(VerbKey::legacy(interface::LEGACY_WRITE, 0x0118).method(), 0x118);
         assert_eq!(VerbKey::ucma(0x1_0001).method(), 0xffff);
     }
 
@@ -365,9 +324,7 @@ mod tests {
         assert!(!VerbKey::new(interface::IOCTL, 0, 0, 0x1002).is_query());
         assert!(!VerbKey::new(interface::IOCTL, 1, 0x1001, 3).is_query());
         assert!(!VerbKey::new(interface::LEGACY_WRITE, 0, 2, 1).is_query());
-        assert!(
-            !VerbKey::MMAP.is_query() && !VerbKey::OPEN.is_query() && !VerbKey::UNKNOWN.is_query()
-        );
+        assert!(!VerbKey::MMAP.is_query() && !VerbKey::OPEN.is_query() && !VerbKey::UNKNOWN.is_query());
     }
 
     #[test]
@@ -375,12 +332,7 @@ mod tests {
         for (index, row) in PAYLOADS.iter().enumerate() {
             assert_eq!(payload_of(row.key), Some(*row));
             assert!(usize::from(row.len) <= PAYLOAD_MAX && row.len > ATTR_INLINE_LEN);
-            assert!(
-                PAYLOADS
-                    .iter()
-                    .skip(index + 1)
-                    .all(|other| other.key != row.key)
-            );
+            assert!(PAYLOADS.iter().skip(index + 1).all(|other| other.key != row.key));
         }
         assert_eq!(payload_of(VerbKey::MMAP), None);
     }

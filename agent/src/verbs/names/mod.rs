@@ -65,51 +65,15 @@ struct Namespace {
 }
 
 const NAMESPACES: &[Namespace] = &[
-    Namespace {
-        interface: interface::IOCTL,
-        driver: 0,
-        rows: native::ROWS,
-    },
-    Namespace {
-        interface: interface::IOCTL,
-        driver: DRIVER_MLX5,
-        rows: vendor::MLX5,
-    },
-    Namespace {
-        interface: interface::IOCTL,
-        driver: DRIVER_BNXT_RE,
-        rows: vendor::BNXT_RE,
-    },
-    Namespace {
-        interface: interface::IOCTL,
-        driver: DRIVER_EFA,
-        rows: vendor::EFA,
-    },
-    Namespace {
-        interface: interface::LEGACY_IOCTL,
-        driver: 0,
-        rows: legacy::ROWS,
-    },
-    Namespace {
-        interface: interface::LEGACY_WRITE,
-        driver: 0,
-        rows: legacy::ROWS,
-    },
-    Namespace {
-        interface: interface::UCMA,
-        driver: 0,
-        rows: cm::ROWS,
-    },
-    Namespace {
-        interface: interface::MMAP,
-        driver: 0,
-        rows: &[Row(0, 0, "mmap", create())],
-    },
-    Namespace {
-        interface: interface::OPEN,
-        driver: 0,
-        rows: &[Row(0, 0, "open", create())],
-    },
+    Namespace { interface: interface::IOCTL, driver: 0, rows: native::ROWS },
+    Namespace { interface: interface::IOCTL, driver: DRIVER_MLX5, rows: vendor::MLX5 },
+    Namespace { interface: interface::IOCTL, driver: DRIVER_BNXT_RE, rows: vendor::BNXT_RE },
+    Namespace { interface: interface::IOCTL, driver: DRIVER_EFA, rows: vendor::EFA },
+    Namespace { interface: interface::LEGACY_IOCTL, driver: 0, rows: legacy::ROWS },
+    Namespace { interface: interface::LEGACY_WRITE, driver: 0, rows: legacy::ROWS },
+    Namespace { interface: interface::UCMA, driver: 0, rows: cm::ROWS },
+    Namespace { interface: interface::MMAP, driver: 0, rows: &[Row(0, 0, "mmap", create())] },
+    Namespace { interface: interface::OPEN, driver: 0, rows: &[Row(0, 0, "open", create())] },
 ];
 
 fn row(key: VerbKey) -> Option<&'static Row> {
@@ -162,22 +126,14 @@ fn numbered(key: VerbKey) -> Cow<'static, str> {
     let (object, method) = (key.object(), key.method());
     match key.interface() {
         interface::IOCTL => {
-            let named = vendor::DRIVERS
-                .iter()
-                .find(|driver| driver.0 == key.driver());
+            let named = vendor::DRIVERS.iter().find(|driver| driver.0 == key.driver());
             match (named, key.driver()) {
-                (Some((_, driver)), _) => {
-                    format!("{driver}.object_{object:#x}.method_{method:#x}").into()
-                }
+                (Some((_, driver)), _) => format!("{driver}.object_{object:#x}.method_{method:#x}").into(),
                 (None, 0) => format!("object_{object:#x}.method_{method:#x}").into(),
-                (None, driver) => {
-                    format!("driver_{driver}.object_{object:#x}.method_{method:#x}").into()
-                }
+                (None, driver) => format!("driver_{driver}.object_{object:#x}.method_{method:#x}").into(),
             }
         }
-        interface::LEGACY_IOCTL | interface::LEGACY_WRITE if object == 0 => {
-            format!("command_{method}").into()
-        }
+        interface::LEGACY_IOCTL | interface::LEGACY_WRITE if object == 0 => format!("command_{method}").into(),
         interface::LEGACY_IOCTL | interface::LEGACY_WRITE => format!("ex_command_{method}").into(),
         interface::UCMA => format!("rdma_command_{method}").into(),
         _ => Cow::Borrowed("unknown"),

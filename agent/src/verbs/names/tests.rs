@@ -12,14 +12,9 @@ fn check(key: VerbKey, expected: &str) {
 }
 
 fn all() -> impl Iterator<Item = (VerbKey, &'static Row)> {
-    NAMESPACES.iter().flat_map(|space| {
-        space.rows.iter().map(|row| {
-            (
-                VerbKey::new(space.interface, space.driver, row.0, row.1),
-                row,
-            )
-        })
-    })
+    NAMESPACES
+        .iter()
+        .flat_map(|space| space.rows.iter().map(|row| (VerbKey::new(space.interface, space.driver, row.0, row.1), row)))
 }
 
 #[test]
@@ -34,34 +29,10 @@ fn one_verb_has_one_name_by_every_interface() {
                 VerbKey::legacy(interface::LEGACY_IOCTL, EX | 24),
             ],
         ),
-        (
-            "open_device",
-            &[
-                VerbKey::ioctl(0, 3, 14),
-                VerbKey::legacy(interface::LEGACY_IOCTL, 0),
-            ],
-        ),
-        (
-            "reg_mr",
-            &[
-                VerbKey::ioctl(7, 5, 14),
-                VerbKey::legacy(interface::LEGACY_IOCTL, 9),
-            ],
-        ),
-        (
-            "dereg_mr",
-            &[
-                VerbKey::ioctl(7, 1, 14),
-                VerbKey::legacy(interface::LEGACY_WRITE, 13),
-            ],
-        ),
-        (
-            "create_srq",
-            &[
-                VerbKey::ioctl(5, 0, 0),
-                VerbKey::legacy(interface::LEGACY_WRITE, 39),
-            ],
-        ),
+        ("open_device", &[VerbKey::ioctl(0, 3, 14), VerbKey::legacy(interface::LEGACY_IOCTL, 0)]),
+        ("reg_mr", &[VerbKey::ioctl(7, 5, 14), VerbKey::legacy(interface::LEGACY_IOCTL, 9)]),
+        ("dereg_mr", &[VerbKey::ioctl(7, 1, 14), VerbKey::legacy(interface::LEGACY_WRITE, 13)]),
+        ("create_srq", &[VerbKey::ioctl(5, 0, 0), VerbKey::legacy(interface::LEGACY_WRITE, 39)]),
         ("rdma_resolve_addr", &[VerbKey::ucma(3), VerbKey::ucma(21)]),
     ];
     for (name, keys) in same {
@@ -80,20 +51,11 @@ fn vendor_methods_carry_the_driver() {
 #[test]
 fn what_has_no_row_goes_by_number() {
     check(VerbKey::ioctl(0x1007, 3, 0), "object_0x1007.method_0x3");
-    check(
-        VerbKey::ioctl(0x1007, 0x1009, 1),
-        "mlx5.object_0x1007.method_0x1009",
-    );
-    check(
-        VerbKey::ioctl(0x1007, 0x1009, 77),
-        "driver_77.object_0x1007.method_0x1009",
-    );
+    check(VerbKey::ioctl(0x1007, 0x1009, 1), "mlx5.object_0x1007.method_0x1009");
+    check(VerbKey::ioctl(0x1007, 0x1009, 77), "driver_77.object_0x1007.method_0x1009");
     check(VerbKey::ioctl(0x7ff, 0, 14), "object_0x7ff.method_0x0");
     check(VerbKey::legacy(interface::LEGACY_WRITE, 99), "command_99");
-    check(
-        VerbKey::legacy(interface::LEGACY_IOCTL, COMMAND_EXTENDED | 9),
-        "ex_command_9",
-    );
+    check(VerbKey::legacy(interface::LEGACY_IOCTL, COMMAND_EXTENDED | 9), "ex_command_9");
     check(VerbKey::ucma(40), "rdma_command_40");
     check(VerbKey::MMAP, "mmap");
     check(VerbKey::OPEN, "open");
@@ -111,16 +73,9 @@ fn the_longest_number_is_bounded() {
 #[test]
 fn no_key_stands_twice_and_rows_are_sorted() {
     for space in NAMESPACES {
-        assert!(
-            space.rows.is_sorted_by(|a, b| (a.0, a.1) < (b.0, b.1)),
-            "driver {}",
-            space.driver
-        );
+        assert!(space.rows.is_sorted_by(|a, b| (a.0, a.1) < (b.0, b.1)), "driver {}", space.driver);
     }
-    let spaces: BTreeSet<_> = NAMESPACES
-        .iter()
-        .map(|space| (space.interface, space.driver))
-        .collect();
+    let spaces: BTreeSet<_> = NAMESPACES.iter().map(|space| (space.interface, space.driver)).collect();
     assert_eq!(spaces.len(), NAMESPACES.len());
 }
 
@@ -135,9 +90,7 @@ fn a_name_has_one_class() {
 #[test]
 fn names_fit_a_metric_label() {
     for (_, row) in all() {
-        let allowed = |byte: u8| {
-            byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'_' | b'.')
-        };
+        let allowed = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'_' | b'.');
         assert!(row.2.len() <= 40 && row.2.bytes().all(allowed), "{}", row.2);
     }
 }
@@ -151,15 +104,9 @@ fn the_kernel_side_agrees_on_what_a_query_is() {
     let drivers = || 0..=22;
     let ids = || (0..80).chain(0x0ff0..0x1050);
     for interface in 0..=7 {
-        for (driver, object) in
-            drivers().flat_map(|driver| ids().map(move |object| (driver, object)))
-        {
+        for (driver, object) in drivers().flat_map(|driver| ids().map(move |object| (driver, object))) {
             for key in ids().map(|method| VerbKey::new(interface, driver, object, method)) {
-                assert_eq!(
-                    key.is_query(),
-                    verb_class(key) == VerbClass::Query,
-                    "{key:?}"
-                );
+                assert_eq!(key.is_query(), verb_class(key) == VerbClass::Query, "{key:?}");
             }
         }
     }
@@ -170,26 +117,12 @@ fn lifecycle_names_are_the_calls_that_end_jobs() {
     let names: Vec<_> = lifecycle_names().collect();
     let unique: BTreeSet<_> = names.iter().copied().collect();
     assert_eq!(names.len(), unique.len());
-    for name in [
-        "create_qp",
-        "modify_qp",
-        "reg_mr",
-        "reg_dmabuf_mr",
-        "dealloc_pd",
-        "open_device",
-        "rdma_connect",
-        "mmap",
-    ] {
+    for name in
+        ["create_qp", "modify_qp", "reg_mr", "reg_dmabuf_mr", "dealloc_pd", "open_device", "rdma_connect", "mmap"]
+    {
         assert!(unique.contains(name), "{name}");
     }
-    for name in [
-        "query_port",
-        "query_device",
-        "poll_cq",
-        "post_send",
-        "invoke_write",
-        "advise_mr",
-    ] {
+    for name in ["query_port", "query_device", "poll_cq", "post_send", "invoke_write", "advise_mr"] {
         assert!(!unique.contains(name), "{name}");
     }
 }
@@ -199,17 +132,11 @@ fn classes_tell_the_steps_apart() {
     use VerbClass::Lifecycle;
     let rows = [
         (VerbKey::ioctl(4, 0, 0), Lifecycle(Step::Create)),
-        (
-            VerbKey::legacy(interface::LEGACY_IOCTL, 26),
-            Lifecycle(Step::Modify),
-        ),
+        (VerbKey::legacy(interface::LEGACY_IOCTL, 26), Lifecycle(Step::Modify)),
         (VerbKey::ioctl(7, 4, 0), Lifecycle(Step::Register)),
         (VerbKey::ioctl(7, 1, 0), Lifecycle(Step::Destroy)),
         (VerbKey::ioctl(0, 5, 0), VerbClass::Query),
-        (
-            VerbKey::legacy(interface::LEGACY_WRITE, 28),
-            VerbClass::DataPath,
-        ),
+        (VerbKey::legacy(interface::LEGACY_WRITE, 28), VerbClass::DataPath),
         (VerbKey::ioctl(99, 0, 0), VerbClass::Other),
     ];
     for (key, class) in rows {

@@ -14,18 +14,8 @@ pub(super) const MLX5: &[Row] = &[
     Row(1, 0x1000, "mlx5.query_pd", Query),
     Row(9, 0x1000, "mlx5.create_flow", create()),
     Row(9, 0x1001, "mlx5.destroy_flow", destroy()),
-    Row(
-        13,
-        0x1000,
-        "mlx5.flow_action_create_modify_header",
-        create(),
-    ),
-    Row(
-        13,
-        0x1001,
-        "mlx5.flow_action_create_packet_reformat",
-        create(),
-    ),
+    Row(13, 0x1000, "mlx5.flow_action_create_modify_header", create()),
+    Row(13, 0x1001, "mlx5.flow_action_create_packet_reformat", create()),
     Row(14, 0x1000, "mlx5.dm_map_op_addr", Other),
     Row(14, 0x1001, "mlx5.query_dm", Query),
     // MLX5_IB_OBJECT_DEVX
