@@ -175,7 +175,7 @@ pub fn failure() -> Option<aya_ebpf::maps::ring_buf::RingBufEntry<FailureRecord>
 /// Sends a connection manager event.
 #[inline(always)]
 pub fn send_cm(record: &CmRecord) {
-    if EVENTS.output(record, 0).is_err() {
+    if EVENTS.output::<CmRecord>(record, 0).is_err() {
         lost(counter::RING_CM);
     }
 }
@@ -183,7 +183,7 @@ pub fn send_cm(record: &CmRecord) {
 /// Sends a device event.
 #[inline(always)]
 pub fn send_device(record: &DeviceRecord) {
-    if EVENTS.output(record, 0).is_err() {
+    if EVENTS.output::<DeviceRecord>(record, 0).is_err() {
         lost(counter::RING_DEVICE);
     }
 }
