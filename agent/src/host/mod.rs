@@ -3,6 +3,7 @@
 
 pub(crate) mod device_number;
 pub(crate) mod drivers;
+pub(crate) mod errno;
 pub(crate) mod facts;
 pub(crate) mod gid;
 pub(crate) mod kernel;
