@@ -1,8 +1,7 @@
 //! The event that tells a failed call: filled in place in the ring buffer.
 
-use agent_common::hook::role;
 use agent_common::record::{
-    ATTR_BYTES, ATTRS, CHAIN, COMM, Call, FailureRecord, Link, PAYLOAD_BYTES, PAYLOADS, QpKey, REQUEST, flag, kind,
+    ATTR_BYTES, ATTRS, CHAIN, COMM, Call, FailureRecord, Link, PAYLOAD, REQUEST, flag, kind,
 };
 use agent_common::verb::{self, VerbKey, interface};
 use aya_ebpf::helpers::generated::{
@@ -79,7 +78,6 @@ fn who(record: &mut FailureRecord) {
 /// Copies the request as the caller passed it. It is decoded in user space, with checks.
 #[inline(always)]
 fn request(call: &Call, record: &mut FailureRecord) {
-    record.payload_ids = [u16::MAX; PAYLOADS];
     let key = VerbKey(call.key);
     match key.interface() {
         interface::IOCTL | interface::LEGACY_IOCTL => attributes(call, key, record),
@@ -109,8 +107,8 @@ fn attributes(call: &Call, key: VerbKey, record: &mut FailureRecord) {
     };
     record.attrs_len = copied / ATTR_BYTES as u32;
     if key.interface() == interface::LEGACY_IOCTL {
-        if let Some(attr) = decode::find(call.request, header.attrs(), verb::ATTR_CORE_IN)
-            && attr.len > 8
+        if let Some(attr) = decode::find::<{ decode::COMMAND_ATTRS }>(call.request, header.attrs(), verb::ATTR_CORE_IN)
+            && attr.len > verb::ATTR_INLINE_LEN
         {
             // SAFETY: the target has REQUEST bytes.
             record.request_len = unsafe {
@@ -119,32 +117,18 @@ fn attributes(call: &Call, key: VerbKey, record: &mut FailureRecord) {
         }
         return;
     }
-    payloads(record);
+    payload(call, key, &header, record);
 }
 
-/// What the first attributes that are pointers point to.
+/// What the method's one attribute that is worth following points to.
 #[inline(always)]
-fn payloads(record: &mut FailureRecord) {
-    let mut used = 0usize;
-    for index in 0..ATTRS {
-        if index as u32 >= record.attrs_len || used >= PAYLOADS {
-            break;
-        }
-        // SAFETY: the index is below ATTRS, and an Attr is ATTR_BYTES of plain numbers.
-        let attr = unsafe { record.attrs.as_ptr().add(index * ATTR_BYTES).cast::<decode::Attr>().read_unaligned() };
-        if attr.len <= 8 || attr.id & verb::DRIVER_NAMESPACE != 0 {
-            continue;
-        }
-        // SAFETY: `used` is below PAYLOADS, so the target has PAYLOAD_BYTES bytes.
-        unsafe {
-            let target = record.payloads.as_mut_ptr().add(used * PAYLOAD_BYTES);
-            let copied = read::user_bytes::<{ PAYLOAD_BYTES as u32 }>(target, attr.data, u64::from(attr.len));
-            if copied != 0 {
-                *record.payload_ids.get_unchecked_mut(used) = attr.id;
-                used += 1;
-            }
-        }
+fn payload(call: &Call, key: VerbKey, header: &decode::Header, record: &mut FailureRecord) {
+    let Some(wanted) = verb::payload_of(key) else { return };
+    let Some(attr) = decode::find::<{ ATTRS as u32 }>(call.request, header.attrs(), wanted.attr) else { return };
+    if attr.len > verb::ATTR_INLINE_LEN {
+        let length = u64::from(if attr.len < wanted.len { attr.len } else { wanted.len });
+        // SAFETY: the target has PAYLOAD bytes.
+        record.payload_len =
+            unsafe { read::user_bytes::<{ PAYLOAD as u32 }>(record.payload.as_mut_ptr(), attr.data, length) };
     }
 }
-
-const _: () = assert!(role::INNER == 0 && size_of::<QpKey>() == 16);

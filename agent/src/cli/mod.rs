@@ -1,3 +1,5 @@
 //! The command line: one file per subcommand.
 
+pub(crate) mod client;
 pub(crate) mod doctor;
+pub(crate) mod status;

@@ -1,4 +1,6 @@
 //! The verbs tracer on the user side: names, requests, records.
 
+pub(crate) mod json;
 pub(crate) mod names;
 pub(crate) mod request;
+pub(crate) mod text;
