@@ -18,9 +18,13 @@ mod daemon {
 }
 mod event;
 mod host;
-mod kernel;
+mod kernel {
+    //! The state only.
+    pub(crate) mod state;
+}
 mod probes;
 mod rpc;
+mod terminal;
 mod verbs;
 
 use clap::Parser as _;

@@ -3,4 +3,6 @@
 pub(crate) mod json;
 pub(crate) mod names;
 pub(crate) mod request;
+#[cfg(test)]
+pub(crate) mod samples;
 pub(crate) mod text;

@@ -686,29 +686,13 @@ pub struct WatchEventsRequest {
 /// One message of the stream.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct WatchEventsResponse {
-    /// What is told.
-    #[prost(oneof = "watch_events_response::Update", tags = "1, 2")]
-    pub update: ::core::option::Option<watch_events_response::Update>,
-}
-/// Nested message and enum types in `WatchEventsResponse`.
-pub mod watch_events_response {
-    /// What is told.
-    #[derive(Clone, PartialEq, ::prost::Oneof)]
-    pub enum Update {
-        /// An event that the request asked for.
-        #[prost(message, tag = "1")]
-        Event(super::Event),
-        /// Events that the request asked for and that are not sent, since the client read too slowly.
-        #[prost(message, tag = "2")]
-        Lost(super::Lost),
-    }
-}
-/// Events that a client has lost.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
-pub struct Lost {
-    /// How many since the stream began or since the last message of this kind.
-    #[prost(uint64, tag = "1")]
-    pub events: u64,
+    /// An event that the request asked for. Absent if only losses are told.
+    #[prost(message, optional, tag = "1")]
+    pub event: ::core::option::Option<Event>,
+    /// Events that the request asked for and that were not sent since the message before, since the client read too
+    /// slowly.
+    #[prost(uint64, tag = "2")]
+    pub lost_before: u64,
 }
 /// Asks for the state.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]

@@ -81,11 +81,7 @@ impl TryFrom<v1::Link> for Link {
     type Error = WireError;
 
     fn try_from(wire: v1::Link) -> Result<Self> {
-        Ok(Self {
-            layer: layer_from_wire(wire.layer)?,
-            function: wire.function,
-            errno: exact("errno", wire.errno)?,
-        })
+        Ok(Self { layer: layer_from_wire(wire.layer)?, function: wire.function, errno: exact("errno", wire.errno)? })
     }
 }
 
