@@ -10,7 +10,7 @@ use proto::v1;
 use proto::v1::agent_server::AgentServer;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{UnixListener, UnixStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot, watch};
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::transport::server::Connected;
 
@@ -36,7 +36,8 @@ pub(crate) enum ServeError {
     Reflection(#[from] tonic_reflection::server::Error),
 }
 
-/// Serves until `stop`; streams that are open then have a moment to end. The socket's file goes at the end.
+/// Serves until `stop`; open streams of events then end, and other calls have a moment to do so. The socket's file goes
+/// at the end; connections that are still open end with the runtime.
 ///
 /// # Errors
 ///
@@ -53,7 +54,8 @@ pub(crate) async fn serve(
         .register_encoded_file_descriptor_set(v1::FILE_DESCRIPTOR_SET)
         .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
         .build_v1()?;
-    let agent = AgentServer::new(Service::new(handle)).max_decoding_message_size(limits::REQUEST_BYTES);
+    let (streams, stop_streams) = watch::channel(());
+    let agent = AgentServer::new(Service::new(handle, stop_streams)).max_decoding_message_size(limits::REQUEST_BYTES);
     let (told, stopping) = oneshot::channel();
     let serving = tonic::transport::Server::builder()
         .max_concurrent_streams(limits::STREAMS_PER_CONNECTION)
@@ -64,6 +66,7 @@ pub(crate) async fn serve(
         .serve_with_incoming_shutdown(connections(listener), async move {
             stop.await;
             health.set_not_serving::<AgentServer<Service>>().await;
+            streams.send_replace(());
             // Nobody waits any more if serving has ended by itself.
             let _ = told.send(());
         });

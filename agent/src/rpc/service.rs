@@ -3,7 +3,8 @@
 use std::pin::Pin;
 
 use proto::v1;
-use tokio_stream::wrappers::ReceiverStream;
+use tokio::sync::watch;
+use tokio_stream::wrappers::{ReceiverStream, WatchStream};
 use tokio_stream::{Stream, StreamExt as _};
 use tonic::{Request, Response, Status};
 
@@ -14,11 +15,13 @@ use crate::daemon::handle::{Handle, Refused};
 #[derive(Clone, Debug)]
 pub(super) struct Service {
     handle: Handle,
+    stopping: watch::Receiver<()>,
 }
 
 impl Service {
-    pub(super) fn new(handle: Handle) -> Self {
-        Self { handle }
+    /// The service; `stopping` changes when the open streams are to end.
+    pub(super) fn new(handle: Handle, stopping: watch::Receiver<()>) -> Self {
+        Self { handle, stopping }
     }
 }
 
@@ -68,9 +71,12 @@ impl v1::agent_server::Agent for Service {
         let watched = self.handle.watch(filter).await.map_err(CallError::from)?;
         let responses = ReceiverStream::new(watched).map(move |watched| {
             let event = Some(event_to_wire(&watched.event, &info));
-            Ok(v1::WatchEventsResponse { event, lost_before: watched.lost_before })
+            Some(Ok(v1::WatchEventsResponse { event, lost_before: watched.lost_before }))
         });
-        Ok(Response::new(Box::pin(responses)))
+        // It ends with the events or when the server stops, whichever comes first: each of them ends with `None`.
+        let stopping = WatchStream::from_changes(self.stopping.clone()).map(|()| None);
+        let until = responses.chain(tokio_stream::once(None)).merge(stopping).map_while(|response| response);
+        Ok(Response::new(Box::pin(until)))
     }
 
     async fn get_status(&self, _: Request<v1::GetStatusRequest>) -> Result<Response<v1::GetStatusResponse>, Status> {
