@@ -92,7 +92,8 @@ fn an_event_that_cannot_be_is_refused_by_name() {
         Some(v1::event::Kind::Verbs(failure)) => failure,
         other => panic!("{other:?}"),
     };
-    let rows: [(fn(&mut v1::VerbsFailure), WireError); 5] = [
+    type Change = fn(&mut v1::VerbsFailure);
+    let rows: [(Change, WireError); 5] = [
         (|failure| failure.answer = None, WireError::Missing("answer")),
         (|failure| failure.chain[0].layer = 77, WireError::Unknown("layer", 77)),
         (|failure| failure.verb_id.as_mut().unwrap().method = 0x1_0000, WireError::OutOfRange("method")),
