@@ -97,9 +97,9 @@ fn print(out: &mut impl Write, json: bool, hook: &Hook, state: Option<&HookState
 
 fn row<'a>(hook: &'a Hook, state: Option<&'a HookState>) -> Row<'a> {
     let (attach, function, module, reason) = match state.map(|state| &state.state) {
-        Some(State::Attached { how, function, module }) => {
+        Some(State::Attached { how, function, module, instead }) => {
             let module = (!module.is_empty()).then_some(module.as_str());
-            (Some(how.name()), Some(function.as_str()), module, None)
+            (Some(how.name()), Some(function.as_str()), module, instead.clone())
         }
         Some(other) => (None, None, None, Some(other.to_string())),
         None => (None, None, None, None),
