@@ -9,5 +9,7 @@ pub mod event;
 pub mod facts;
 pub mod lab;
 pub mod permits;
+pub mod scenario;
+pub mod strace;
 pub mod truth;
 pub mod workload;
