@@ -8,9 +8,11 @@ mod core_sources;
 mod debian;
 mod linker;
 
+use std::fs::{self, File, TryLockError};
+use std::path::Path;
 use std::time::Instant;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use ebpf_build::{Toolchain, cache};
 
 /// What a piece is for; `test --only unit` needs no lab.
@@ -82,7 +84,9 @@ const STEPS: &[Step] = &[
 /// Names each piece that is not to be had; the pieces that do not need it are brought all the same.
 pub(crate) fn run(wanted: &[Part]) -> Result<()> {
     let toolchain = Toolchain::find()?;
-    eprintln!("set-up: everything goes to {}", cache::dir()?.display());
+    let folder = cache::dir()?;
+    eprintln!("set-up: everything goes to {}", folder.display());
+    let _lock = lock(&folder)?;
     let mut failed: Vec<&str> = Vec::new();
     for step in STEPS.iter().filter(|step| wanted.contains(&step.part)) {
         if let Err(error) = step.take(&toolchain) {
@@ -96,6 +100,22 @@ pub(crate) fn run(wanted: &[Part]) -> Result<()> {
         bail!("set-up could not bring: {}", failed.join(", "));
     }
     Ok(())
+}
+
+/// Lets one set-up at a time into the cache folder; the lock goes with the process that holds it.
+fn lock(folder: &Path) -> Result<File> {
+    fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
+    let path = folder.join(".set-up-lock");
+    let file = File::create(&path).with_context(|| format!("cannot create {}", path.display()))?;
+    match file.try_lock() {
+        Ok(()) => return Ok(file),
+        Err(TryLockError::WouldBlock) => eprintln!("  another set-up is at work there: waiting for it"),
+        Err(TryLockError::Error(error)) => {
+            return Err(error).with_context(|| format!("cannot lock {}", path.display()));
+        }
+    }
+    file.lock().with_context(|| format!("cannot lock {}", path.display()))?;
+    Ok(file)
 }
 
 impl Step {
@@ -112,11 +132,7 @@ impl Step {
         let start = Instant::now();
         (self.bring)(toolchain)?;
         let found = (self.check)(toolchain)?;
-        eprintln!(
-            "  {:<16} {found} ({:.1} s)",
-            self.name,
-            start.elapsed().as_secs_f64()
-        );
+        eprintln!("  {:<16} {found} ({:.1} s)", self.name, start.elapsed().as_secs_f64());
         Ok(())
     }
 }
@@ -132,15 +148,8 @@ fn check_compiler(toolchain: &Toolchain) -> Result<String> {
 }
 
 fn pinned(toml: &str) -> Option<&str> {
-    let line = toml
-        .lines()
-        .find_map(|line| line.trim().strip_prefix("channel"))?;
-    Some(
-        line.trim_start()
-            .strip_prefix('=')?
-            .trim()
-            .trim_matches('"'),
-    )
+    let line = toml.lines().find_map(|line| line.trim().strip_prefix("channel"))?;
+    Some(line.trim_start().strip_prefix('=')?.trim().trim_matches('"'))
 }
 
 #[cfg(test)]
@@ -149,21 +158,14 @@ mod tests {
 
     #[test]
     fn the_pinned_channel_is_read() {
-        assert_eq!(
-            pinned("[toolchain]\nchannel = \"1.95.0\"\n"),
-            Some("1.95.0")
-        );
+        assert_eq!(pinned("[toolchain]\nchannel = \"1.95.0\"\n"), Some("1.95.0"));
         assert_eq!(pinned("[toolchain]\n"), None);
     }
 
     #[test]
     fn every_step_has_its_own_name() {
         for (i, step) in STEPS.iter().enumerate() {
-            assert!(
-                STEPS[..i].iter().all(|other| other.name != step.name),
-                "{} stands twice",
-                step.name
-            );
+            assert!(STEPS[..i].iter().all(|other| other.name != step.name), "{} stands twice", step.name);
         }
     }
 }
