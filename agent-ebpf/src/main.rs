@@ -1,8 +1,30 @@
 //! The kernel side. On the host this is an empty program, so that the workspace builds as one.
+//!
+//! One module per subject; `maps` owns every map, nobody else touches one. A program is a thin wrapper that fetches
+//! arguments and the attach cookie in the way of its attach type; the work is done in functions that do not know how
+//! they were attached. So the same code serves fentry/fexit and kprobe/kretprobe.
 #![cfg_attr(target_arch = "bpf", no_std, no_main)]
+#![cfg_attr(target_arch = "bpf", expect(unsafe_code, reason = "maps and helpers of the kernel are raw pointers"))]
 
 #[cfg(not(target_arch = "bpf"))]
 fn main() {}
+
+#[cfg(target_arch = "bpf")]
+mod cm;
+#[cfg(target_arch = "bpf")]
+mod device;
+#[cfg(target_arch = "bpf")]
+mod maps;
+#[cfg(target_arch = "bpf")]
+mod read;
+#[cfg(target_arch = "bpf")]
+mod verbs;
+
+/// The kernel gives its helpers that read memory and tracing state only to programs that declare this licence.
+#[cfg(target_arch = "bpf")]
+#[unsafe(link_section = "license")]
+#[unsafe(no_mangle)]
+static LICENSE: [u8; 13] = *b"Dual MIT/GPL\0";
 
 #[cfg(target_arch = "bpf")]
 #[panic_handler]

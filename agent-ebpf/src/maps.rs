@@ -1,0 +1,201 @@
+//! Every map, and the only functions that touch one.
+//!
+//! Kernel memory at 256 possible CPUs: in flight 2.1 MiB, calls 13 MiB, errors 6 MiB, histograms 10 MiB, device events
+//! 1 MiB, QPs 1.3 MiB, ring 1 MiB: 35 MiB. At 2 CPUs it is 5 MiB, of which 4.4 do not depend on the CPUs.
+
+use agent_common::counter;
+use agent_common::histogram::BUCKETS;
+use agent_common::record::{
+    Call, CmRecord, DeviceEventKey, DeviceRecord, ErrorKey, FailureRecord, Qp, QpKey, VerbCounterKey, VerbCounters,
+};
+use agent_common::settings::Settings;
+use aya_ebpf::bindings::BPF_NOEXIST;
+use aya_ebpf::macros::map;
+use aya_ebpf::maps::{Array, HashMap, LruHashMap, PerCpuArray, PerCpuHashMap, RingBuf};
+
+/// Calls that are under way, by thread.
+#[map]
+static INFLIGHT: HashMap<u64, Call> = HashMap::with_max_entries(8192, 0);
+/// Calls that returned, by device and verb.
+#[map]
+static VERBS: PerCpuHashMap<VerbCounterKey, VerbCounters> = PerCpuHashMap::with_max_entries(1024, 0);
+/// Failures by device, verb, answering hook and errno.
+#[map]
+static ERRORS: PerCpuHashMap<ErrorKey, u64> = PerCpuHashMap::with_max_entries(1024, 0);
+/// Durations of the calls that succeeded, by verb.
+#[map]
+static HISTOGRAM: PerCpuHashMap<u64, [u64; BUCKETS]> = PerCpuHashMap::with_max_entries(96, 0);
+/// What was lost, by `counter::TABLE`.
+#[map]
+static LOST: PerCpuArray<u64> = PerCpuArray::with_max_entries(counter::TABLE.len() as u32, 0);
+/// Connection manager events by type.
+#[map]
+static CM_EVENTS: PerCpuArray<u64> = PerCpuArray::with_max_entries(32, 0);
+/// Device events by device, port and type.
+#[map]
+static DEVICE_EVENTS: PerCpuHashMap<DeviceEventKey, u64> = PerCpuHashMap::with_max_entries(256, 0);
+/// QPs whose creation was seen. The oldest make room for new ones.
+#[map]
+static QPS: LruHashMap<QpKey, Qp> = LruHashMap::with_max_entries(8192, 0);
+/// Events on their way to user space.
+#[map]
+static EVENTS: RingBuf = RingBuf::with_byte_size(1 << 20, 0);
+/// One value: not 0 stops every program at its first instruction.
+#[map]
+static HALT: Array<u32> = Array::with_max_entries(1, 0);
+
+/// Set by user space before the programs are loaded.
+#[unsafe(no_mangle)]
+static SETTINGS: Settings = Settings::DEFAULT;
+
+/// A histogram of nothing: too big for the stack.
+static EMPTY: [u64; BUCKETS] = [0; BUCKETS];
+
+/// The settings user space has given.
+#[inline(always)]
+pub fn settings() -> Settings {
+    // SAFETY: a read of a valid static; volatile, since user space changes it in the object before it is loaded.
+    unsafe { core::ptr::read_volatile(&raw const SETTINGS) }
+}
+
+/// True if the operator has stopped everything.
+#[inline(always)]
+pub fn halted() -> bool {
+    HALT.get(0).is_some_and(|halt| *halt != 0)
+}
+
+/// Counts a loss.
+#[inline(always)]
+pub fn lost(slot: u32) {
+    add(LOST.get_ptr_mut(slot), 1);
+}
+
+/// The call this thread has under way.
+#[inline(always)]
+pub fn call(thread: u64) -> Option<*mut Call> {
+    INFLIGHT.get_ptr_mut(&thread)
+}
+
+/// A call begins. A record that an earlier call of the thread left behind is overwritten.
+#[inline(always)]
+pub fn begin(thread: u64, call: &Call) {
+    if INFLIGHT.insert(&thread, call, 0).is_err() {
+        lost(counter::INFLIGHT_FULL);
+    }
+}
+
+/// A call is over.
+#[inline(always)]
+pub fn end(thread: u64) {
+    let _ = INFLIGHT.remove(&thread);
+}
+
+/// The counters of a device and verb on this CPU.
+#[inline(always)]
+pub fn verb_counters(key: &VerbCounterKey) -> Option<*mut VerbCounters> {
+    if let Some(found) = VERBS.get_ptr_mut(key) {
+        return Some(found);
+    }
+    let none = VerbCounters { calls: 0, failures: 0, probes: 0, duration_ns: 0 };
+    let _ = VERBS.insert(key, &none, u64::from(BPF_NOEXIST));
+    let found = VERBS.get_ptr_mut(key);
+    if found.is_none() {
+        lost(counter::VERBS_FULL);
+    }
+    found
+}
+
+/// Counts a failure.
+#[inline(always)]
+pub fn count_error(key: &ErrorKey) {
+    if ERRORS.get_ptr_mut(key).is_none() {
+        let _ = ERRORS.insert(key, &0, u64::from(BPF_NOEXIST));
+    }
+    if !add(ERRORS.get_ptr_mut(key), 1) {
+        lost(counter::ERRORS_FULL);
+    }
+}
+
+/// Counts a duration.
+#[inline(always)]
+pub fn observe(verb: u64, bucket: usize) {
+    if HISTOGRAM.get_ptr_mut(&verb).is_none() {
+        let _ = HISTOGRAM.insert(&verb, &EMPTY, u64::from(BPF_NOEXIST));
+    }
+    let Some(buckets) = HISTOGRAM.get_ptr_mut(&verb) else {
+        lost(counter::HISTOGRAM_FULL);
+        return;
+    };
+    let bucket = core::hint::black_box(bucket);
+    if bucket < BUCKETS {
+        // SAFETY: the value has BUCKETS elements and the index is below.
+        add(Some(unsafe { buckets.cast::<u64>().add(bucket) }), 1);
+    }
+}
+
+/// Counts a connection manager event.
+#[inline(always)]
+pub fn count_cm(event: u32) {
+    add(CM_EVENTS.get_ptr_mut(event), 1);
+}
+
+/// Counts a device event.
+#[inline(always)]
+pub fn count_device(key: &DeviceEventKey) {
+    if DEVICE_EVENTS.get_ptr_mut(key).is_none() {
+        let _ = DEVICE_EVENTS.insert(key, &0, u64::from(BPF_NOEXIST));
+    }
+    if !add(DEVICE_EVENTS.get_ptr_mut(key), 1) {
+        lost(counter::RING_DEVICE);
+    }
+}
+
+/// What is known of a QP.
+#[inline(always)]
+pub fn qp(key: &QpKey) -> Option<*mut Qp> {
+    QPS.get_ptr_mut(key)
+}
+
+/// Remembers a QP.
+#[inline(always)]
+pub fn set_qp(key: &QpKey, qp: &Qp) {
+    let _ = QPS.insert(key, qp, 0);
+}
+
+/// A place in the ring buffer for a failure.
+#[inline(always)]
+pub fn failure() -> Option<aya_ebpf::maps::ring_buf::RingBufEntry<FailureRecord>> {
+    let entry = EVENTS.reserve::<FailureRecord>(0);
+    if entry.is_none() {
+        lost(counter::RING_VERBS);
+    }
+    entry
+}
+
+/// Sends a connection manager event.
+#[inline(always)]
+pub fn send_cm(record: &CmRecord) {
+    if EVENTS.output::<CmRecord>(record, 0).is_err() {
+        lost(counter::RING_CM);
+    }
+}
+
+/// Sends a device event.
+#[inline(always)]
+pub fn send_device(record: &DeviceRecord) {
+    if EVENTS.output::<DeviceRecord>(record, 0).is_err() {
+        lost(counter::RING_DEVICE);
+    }
+}
+
+/// Adds to a value of this CPU's own; says whether there was one.
+///
+/// Nothing else runs between the load and the store on the paths where counts must be exact: kprobe programs run with
+/// preemption off, and the other kind is used at the system call boundary only where the kernel does not preempt.
+#[inline(always)]
+fn add(value: Option<*mut u64>, amount: u64) -> bool {
+    let Some(value) = value else { return false };
+    // SAFETY: the map gave the pointer, and per-CPU values are not shared.
+    unsafe { *value += amount };
+    true
+}

@@ -1,0 +1,58 @@
+//! Reading kernel and user memory: fixed sizes and sizes with a bound, never a fault.
+
+use aya_ebpf::helpers::generated::{bpf_probe_read_kernel, bpf_probe_read_user};
+use aya_ebpf::helpers::{bpf_probe_read_kernel as read_kernel, bpf_probe_read_user as read_user};
+
+use agent_common::settings::UNKNOWN;
+
+/// A value at `base + offset` in kernel memory; `None` if the offset is unknown or the memory cannot be read.
+#[inline(always)]
+pub fn kernel<T: Copy>(base: u64, offset: u32) -> Option<T> {
+    if base == 0 || offset == UNKNOWN {
+        return None;
+    }
+    // SAFETY: the helper checks the address and fails instead of faulting.
+    unsafe { read_kernel((base + u64::from(offset)) as *const T) }.ok()
+}
+
+/// A value in user memory.
+#[inline(always)]
+pub fn user<T: Copy>(address: u64) -> Option<T> {
+    if address == 0 {
+        return None;
+    }
+    // SAFETY: the helper checks the address and fails instead of faulting.
+    unsafe { read_user(address as *const T) }.ok()
+}
+
+/// Copies `length` bytes, at most `N`, from user memory to `target`; says how many it copied.
+///
+/// # Safety
+///
+/// `target` must point to `N` writable bytes.
+#[inline(always)]
+pub unsafe fn user_bytes<const N: u32>(target: *mut u8, address: u64, length: u64) -> u32 {
+    let mut length = if length > u64::from(N) { N } else { length as u32 };
+    // The optimiser would otherwise drop the bound that the verifier has to see at the call.
+    length = core::hint::black_box(length);
+    if address == 0 || length == 0 || length > N {
+        return 0;
+    }
+    // SAFETY: the helper checks the source; the caller answers for the target.
+    let failed = unsafe { bpf_probe_read_user(target.cast(), length, address as *const _) };
+    if failed == 0 { length } else { 0 }
+}
+
+/// Copies `N` bytes from kernel memory to `target`; says whether it could.
+///
+/// # Safety
+///
+/// `target` must point to `N` writable bytes.
+#[inline(always)]
+pub unsafe fn kernel_bytes<const N: u32>(target: *mut u8, base: u64, offset: u32) -> bool {
+    if base == 0 || offset == UNKNOWN {
+        return false;
+    }
+    // SAFETY: the helper checks the source; the caller answers for the target.
+    unsafe { bpf_probe_read_kernel(target.cast(), N, (base + u64::from(offset)) as *const _) == 0 }
+}

@@ -1,0 +1,100 @@
+//! Which verb a request names. The header is read from user memory, where the caller has just written it.
+//!
+//! A caller that changes its own request under way can only give its own call another name.
+
+use agent_common::hook::role;
+use agent_common::verb::{self, VerbKey, interface};
+
+use crate::read;
+
+/// `RDMA_VERBS_IOCTL` (include/uapi/rdma/rdma_user_ioctl_cmds.h): `_IOWR(0x1b, 1, 24 bytes)`.
+pub const RDMA_VERBS_IOCTL: u32 = 0xc018_1b01;
+/// How many attributes a carried legacy command has at the most: libibverbs sends five.
+pub const COMMAND_ATTRS: u32 = 6;
+/// Stands for a command that could not be read: over every number that the kernel accepts.
+const NO_COMMAND: u32 = 0x7fff_ffff;
+
+/// `struct ib_uverbs_ioctl_hdr`.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub struct Header {
+    length: u16,
+    object: u16,
+    method: u16,
+    attrs: u16,
+    reserved1: u64,
+    driver: u32,
+    reserved2: u32,
+}
+
+impl Header {
+    /// How many attributes follow.
+    #[inline(always)]
+    pub fn attrs(&self) -> u32 {
+        u32::from(self.attrs)
+    }
+}
+
+/// Bytes of the header.
+pub const HEADER: u64 = size_of::<Header>() as u64;
+
+/// `struct ib_uverbs_attr`.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub struct Attr {
+    /// Its number within the method.
+    pub id: u16,
+    /// Bytes of its value; over 8, `data` is a pointer.
+    pub len: u16,
+    flags: u16,
+    reserved: u16,
+    /// The value, or a pointer to it.
+    pub data: u64,
+}
+
+/// The verb a request names; `None` where its header cannot be read.
+#[inline(always)]
+pub fn key(role: u8, request: u64, request_len: u64) -> Option<VerbKey> {
+    match role {
+        role::IOCTL => ioctl(request),
+        role::WRITE => Some(VerbKey::legacy(interface::LEGACY_WRITE, command(request, request_len))),
+        role::UCMA => Some(VerbKey::ucma(command(request, request_len))),
+        role::MMAP => Some(VerbKey::MMAP),
+        role::OPEN => Some(VerbKey::OPEN),
+        _ => None,
+    }
+}
+
+#[inline(always)]
+fn ioctl(request: u64) -> Option<VerbKey> {
+    let header: Header = read::user(request)?;
+    if header.object == verb::OBJECT_DEVICE && header.method == verb::METHOD_INVOKE_WRITE {
+        let command = find::<COMMAND_ATTRS>(request, header.attrs(), verb::ATTR_WRITE_CMD).map_or(NO_COMMAND, |attr| attr.data as u32);
+        return Some(VerbKey::legacy(interface::LEGACY_IOCTL, command));
+    }
+    Some(VerbKey::ioctl(header.object, header.method, header.driver))
+}
+
+/// The command word of a write. A write too short for a header has none; the kernel refuses it.
+#[inline(always)]
+fn command(request: u64, request_len: u64) -> u32 {
+    if request_len < verb::COMMAND_HEADER_LEN as u64 {
+        return NO_COMMAND;
+    }
+    read::user::<u32>(request).unwrap_or(NO_COMMAND)
+}
+
+/// The first attribute with this number among the first `SEARCHED`.
+#[inline(always)]
+pub fn find<const SEARCHED: u32>(request: u64, attrs: u32, id: u16) -> Option<Attr> {
+    for index in 0..SEARCHED {
+        if index >= attrs {
+            break;
+        }
+        let attr: Attr = read::user(request + HEADER + u64::from(index) * size_of::<Attr>() as u64)?;
+        if attr.id == id {
+            return Some(attr);
+        }
+    }
+    None
+}

@@ -1,0 +1,3 @@
+//! The host this runs on.
+
+pub(crate) mod errno;

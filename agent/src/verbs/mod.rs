@@ -1,0 +1,4 @@
+//! The verbs tracer on the user side: names, requests, records.
+
+pub(crate) mod names;
+pub(crate) mod request;
