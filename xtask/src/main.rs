@@ -1,4 +1,4 @@
-//! The project's own commands: set-up, build, test, run. `cargo xtask COMMAND` runs them.
+//! The project's own commands: set-up, build, test, run, lab. `cargo xtask COMMAND` runs them.
 //!
 //! # How to work on the project
 //!
@@ -7,6 +7,7 @@
 //! | see it work on this host | `cargo xtask run --for 20s` |
 //! | know that everything holds | `cargo xtask test` |
 //! | be quick while editing | `cargo test -p CRATE`, then `cargo xtask test --only unit` |
+//! | run a command on another kernel, with RDMA | `cargo xtask lab --kernel 6.12 -- COMMAND` |
 //! | have the pieces and nothing else | `cargo xtask setup` |
 //!
 //! Each of them begins with set-up ([`setup`]), which brings what is missing into one cache folder and is done at
@@ -20,7 +21,9 @@
 //! is to add a row. How the kernel side is built is known to the crate `ebpf-build` alone; of the project's other
 //! crates xtask links none, so that it builds when they do not.
 
+mod apt;
 mod build;
+mod lab;
 mod run;
 mod runner;
 mod setup;
@@ -69,6 +72,8 @@ enum Task {
         #[arg(last = true, value_name = "AGENT ARGUMENTS")]
         arguments: Vec<OsString>,
     },
+    /// Run a command on a stock kernel in a virtual machine, with soft-RoCE
+    Lab(lab::Args),
     /// Hold the project's own rules against its sources
     Tidy,
 }
@@ -85,10 +90,11 @@ fn main() -> ExitCode {
 
 fn dispatch(task: Task) -> Result<ExitCode> {
     match task {
-        Task::Setup => setup::run(&[Part::Compiler, Part::KernelSide])?,
+        Task::Setup => setup::run(&Part::ALL)?,
         Task::Build { release } => build::all(release)?,
         Task::Test { only } => return test::run(only),
         Task::Run { duration, arguments } => run::run(duration.as_deref(), &arguments)?,
+        Task::Lab(args) => return lab::run(&args),
         Task::Tidy => tidy::run()?,
     }
     Ok(ExitCode::SUCCESS)

@@ -22,29 +22,24 @@ pub(crate) fn run(duration: Option<&str>, arguments: &[OsString]) -> Result<()> 
     build::agent(true)?;
     let arguments = agent_arguments(&workspace(), duration, arguments);
     let binary = agent()?;
-    let direct = || {
-        let mut command = Command::new(&binary);
-        command.args(&arguments);
-        command
-    };
-    let mut command = if is_root()? {
-        direct()
-    } else if on_path("sudo") {
-        eprintln!("the agent loads programs into the kernel, which needs root: asking sudo");
-        let mut command = Command::new("sudo");
-        command.arg("--").arg(&binary).args(&arguments);
-        command
-    } else {
-        bail!(
-            "the agent loads programs into the kernel, which needs root, and this machine has no sudo; \
-             run as root: {} {}",
-            binary.display(),
-            line(&direct()).trim_matches('`').split_once(' ').map_or("", |(_, rest)| rest)
-        );
-    };
+    let mut command = raised(&binary, &arguments, is_root()?, on_path("sudo"))?;
     eprintln!("running {}", line(&command));
     let error = command.exec();
     Err(error).with_context(|| format!("cannot run {}", line(&command)))
+}
+
+/// The command that runs the agent as root.
+fn raised(binary: &Path, arguments: &[OsString], root: bool, sudo: bool) -> Result<Command> {
+    let mut command = Command::new(if root { binary } else { Path::new("sudo") });
+    if !root {
+        command.arg("--").arg(binary);
+    }
+    command.args(arguments);
+    if !root && !sudo {
+        let words: Vec<_> = command.get_args().skip(1).map(|word| word.display().to_string()).collect();
+        bail!("the agent loads programs into the kernel: run as root (there is no sudo here): {}", words.join(" "));
+    }
+    Ok(command)
 }
 
 fn agent_arguments(workspace: &Path, duration: Option<&str>, given: &[OsString]) -> Vec<OsString> {
@@ -83,6 +78,16 @@ mod tests {
         assert_eq!(effective_user("Name:\tx\nUid:\t1000\t0\t0\t0\n"), Some(0));
         assert_eq!(effective_user("Uid:\t0\t1000\t0\t0\n"), Some(1000));
         assert_eq!(effective_user("Name:\tx\n"), None);
+    }
+
+    #[test]
+    fn without_root_and_without_sudo_the_command_is_told() {
+        let (binary, arguments) = (Path::new("/t/fabricscope"), [OsString::from("agent")]);
+        let shown = |root, sudo| raised(binary, &arguments, root, sudo).map(|command| line(&command));
+        assert_eq!(shown(true, false).unwrap(), "`fabricscope agent`");
+        assert_eq!(shown(false, true).unwrap(), "`sudo -- /t/fabricscope agent`");
+        let error = shown(false, false).unwrap_err().to_string();
+        assert!(error.ends_with(": /t/fabricscope agent"), "{error}");
     }
 
     #[track_caller]

@@ -5,7 +5,6 @@
 //! the cache folder; the user's apt sources stay as they are.
 
 mod core_sources;
-mod debian;
 mod linker;
 
 use std::fs::{self, File, TryLockError};
@@ -15,6 +14,8 @@ use std::time::Instant;
 use anyhow::{Context, Result, bail};
 use ebpf_build::{Toolchain, cache};
 
+use crate::lab;
+
 /// What a piece is for; `test --only unit` needs no lab.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Part {
@@ -22,9 +23,13 @@ pub(crate) enum Part {
     Compiler,
     /// The kernel side's build.
     KernelSide,
+    /// Real kernels in virtual machines.
+    Lab,
 }
 
 impl Part {
+    pub(crate) const ALL: [Self; 3] = [Self::Compiler, Self::KernelSide, Self::Lab];
+
     /// What the project can do without this part, for the message when a piece is not to be had.
     fn without(self) -> &'static str {
         match self {
@@ -32,6 +37,7 @@ impl Part {
             Self::KernelSide => {
                 "the user side still builds, checks and runs its unit tests, but no agent with programs for the kernel can be built"
             }
+            Self::Lab => "everything else works; only the tests on real kernels do not run",
         }
     }
 }
@@ -44,20 +50,20 @@ struct Step {
     why: &'static str,
     /// Where it comes from.
     from: &'static str,
-    /// What is there, in order: a few words. Otherwise why it is not.
-    check: fn(&Toolchain) -> Result<String>,
+    /// What is there, in order: a few words. Otherwise why it is not. Absent where `bring` looks by itself.
+    check: Option<fn(&Toolchain) -> Result<String>>,
     /// Brings it. The check runs again afterwards.
     bring: fn(&Toolchain) -> Result<()>,
 }
 
-/// Every piece, in the order they build on each other. The lab's row goes last.
+/// Every piece, in the order they build on each other.
 const STEPS: &[Step] = &[
     Step {
         name: "compiler",
         part: Part::Compiler,
         why: "builds both sides; its version is pinned in rust-toolchain.toml",
         from: "rustup installs it by itself, on the first cargo command in this folder",
-        check: check_compiler,
+        check: Some(check_compiler),
         bring: |_| bail!("install it with rustup"),
     },
     Step {
@@ -65,7 +71,7 @@ const STEPS: &[Step] = &[
         part: Part::KernelSide,
         why: "core is compiled for the BPF target, for which none is shipped",
         from: "the toolchain's component rust-src, else Debian's package of the same name and version",
-        check: core_sources::check,
+        check: Some(core_sources::check),
         bring: core_sources::bring,
     },
     Step {
@@ -73,8 +79,16 @@ const STEPS: &[Step] = &[
         part: Part::KernelSide,
         why: "links the kernel side into one object, with the compiler's own LLVM",
         from: "the crate registry, built here (about a minute)",
-        check: linker::check,
+        check: Some(linker::check),
         bring: linker::bring,
+    },
+    Step {
+        name: "lab",
+        part: Part::Lab,
+        why: "end-to-end tests run on stock kernels with RDMA devices, whatever this host's kernel has",
+        from: "Debian's packages (kernels, QEMU, RDMA tools), unpacked and never installed: about 1 GB",
+        check: None,
+        bring: |_| lab::setup(),
     },
 ];
 
@@ -120,7 +134,12 @@ fn lock(folder: &Path) -> Result<File> {
 
 impl Step {
     fn take(&self, toolchain: &Toolchain) -> Result<()> {
-        let absent = match (self.check)(toolchain) {
+        let Some(check) = self.check else {
+            (self.bring)(toolchain)?;
+            eprintln!("  {:<16} in place", self.name);
+            return Ok(());
+        };
+        let absent = match check(toolchain) {
             Ok(found) => {
                 eprintln!("  {:<16} {found}", self.name);
                 return Ok(());
@@ -131,7 +150,7 @@ impl Step {
         eprintln!("  {:<16} wanted: {}", "", self.why);
         let start = Instant::now();
         (self.bring)(toolchain)?;
-        let found = (self.check)(toolchain)?;
+        let found = check(toolchain)?;
         eprintln!("  {:<16} {found} ({:.1} s)", self.name, start.elapsed().as_secs_f64());
         Ok(())
     }

@@ -74,7 +74,7 @@ const STAGES: &[Stage] = &[
 pub(crate) fn run(only: Option<Only>) -> Result<ExitCode> {
     let mut total = Tally::default();
     let mut lines = Vec::new();
-    if let Err(error) = setup::run(&[Part::Compiler, Part::KernelSide]) {
+    if let Err(error) = setup::run(parts(only)) {
         total.failed += 1;
         lines.push(format!("{:<26} failed: {error:#}", "set-up"));
     }
@@ -92,6 +92,14 @@ pub(crate) fn run(only: Option<Only>) -> Result<ExitCode> {
     }
     println!("{} passed, {} failed", total.passed, total.failed);
     Ok(if total.failed == 0 && total.passed > 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// The pieces that the chosen stages stand on.
+fn parts(only: Option<Only>) -> &'static [Part] {
+    match only {
+        Some(Only::Unit | Only::Host) => &[Part::Compiler, Part::KernelSide],
+        Some(Only::Lab) | None => &Part::ALL,
+    }
 }
 
 impl Stage {
