@@ -8,7 +8,7 @@ use std::process::Command;
 use anyhow::{Context, Result, anyhow, bail};
 use ebpf_build::Toolchain;
 
-use crate::apt;
+use super::exact;
 use crate::runner::{on_path, output, run};
 
 /// Debian suites that carry compilers newer than a release's, in the order they are asked.
@@ -38,7 +38,7 @@ pub(super) fn bring(toolchain: &Toolchain) -> Result<()> {
         return Ok(());
     };
     eprintln!("  {:<16} not by rustup ({no_rustup:#}); asking Debian", "");
-    from_debian(toolchain).context("on a machine with rustup, `rustup component add rust-src` brings them too")
+    from_debian(toolchain)
 }
 
 /// Rustup is asked only where it may install: `RUSTUP_AUTO_INSTALL=0` says that this machine's toolchains are
@@ -55,6 +55,10 @@ fn by_rustup() -> Result<()> {
 fn from_debian(toolchain: &Toolchain) -> Result<()> {
     let version = &toolchain.version;
     let work = toolchain.cache.join("rust-src.new");
+    // What an attempt that ended early left would be taken for this one's.
+    if work.exists() {
+        fs::remove_dir_all(&work).with_context(|| format!("cannot remove {}", work.display()))?;
+    }
     let deb = fetch(version, &work.join("deb"))?;
     unpack(&deb, &work, version)?;
     let from = work.join(format!("usr/src/rustc-{version}/library"));
@@ -70,28 +74,12 @@ fn from_debian(toolchain: &Toolchain) -> Result<()> {
 fn fetch(version: &str, dest: &Path) -> Result<PathBuf> {
     let mut first = None;
     for suite in SUITES {
-        match from_suite(suite, version, dest) {
+        match exact::download(suite, "rust-src", &format!("{version}+*"), dest) {
             Ok(file) => return Ok(file),
             Err(error) => first = first.or(Some(error)),
         }
     }
     Err(first.unwrap_or_else(|| anyhow!("no suite to ask")))
-}
-
-/// A suite carries one release; sources of another one do not fit the compiler.
-fn from_suite(suite: &str, version: &str, dest: &Path) -> Result<PathBuf> {
-    let files = apt::download(suite, &["rust-src"], dest)?;
-    let deb = files.into_iter().next().context("apt fetched no package")?;
-    let carried = output(Command::new("dpkg-deb").arg("--field").arg(&deb).arg("Version"))?;
-    if !is_of(carried.trim(), version) {
-        bail!("Debian {suite} carries rust-src {}, {version} is wanted", carried.trim());
-    }
-    Ok(deb)
-}
-
-/// Whether a Debian version (`1.95.0+dfsg1-1~bpo13+1`) is one of this release.
-fn is_of(debian: &str, release: &str) -> bool {
-    debian.strip_prefix(release).is_some_and(|rest| rest.starts_with(['+', '-', '~']))
 }
 
 fn unpack(deb: &Path, into: &Path, version: &str) -> Result<()> {
@@ -100,17 +88,4 @@ fn unpack(deb: &Path, into: &Path, version: &str) -> Result<()> {
     let member = format!("./usr/src/rustc-{version}/library");
     output(Command::new("sh").args(["-e", "-c", script, "sh"]).args([deb, into]).arg(member))?;
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_the_same_release_fits() {
-        assert!(is_of("1.95.0+dfsg1-1~bpo13+1", "1.95.0"));
-        assert!(is_of("1.95.0-1", "1.95.0"));
-        assert!(!is_of("1.95.01-1", "1.95.0"));
-        assert!(!is_of("1.96.0+dfsg1-1", "1.95.0"));
-    }
 }

@@ -5,6 +5,7 @@
 //! the cache folder; the user's apt sources stay as they are.
 
 mod core_sources;
+mod exact;
 mod linker;
 
 use std::fs::{self, File, TryLockError};
@@ -70,7 +71,7 @@ const STEPS: &[Step] = &[
         name: "sources of core",
         part: Part::KernelSide,
         why: "core is compiled for the BPF target, for which none is shipped",
-        from: "the toolchain's component rust-src, else Debian's package of the same name and version",
+        from: "`rustup component add rust-src`, else Debian's package of the same name and version",
         check: Some(core_sources::check),
         bring: core_sources::bring,
     },
