@@ -1,8 +1,12 @@
 //! The `fabricscope` binary: parse, dispatch, exit status.
 
-#[cfg_attr(not(test), expect(dead_code, reason = "nothing decodes records yet"))]
+mod cli;
+mod event;
 mod host;
-#[cfg_attr(not(test), expect(dead_code, reason = "nothing decodes records yet"))]
+mod kernel;
+mod probes;
 mod verbs;
 
-fn main() {}
+fn main() -> std::process::ExitCode {
+    cli::main()
+}

@@ -8,32 +8,41 @@ use aya_ebpf::helpers::generated::{
     bpf_get_current_cgroup_id, bpf_get_current_comm, bpf_get_current_pid_tgid, bpf_get_current_uid_gid,
 };
 
-use super::{chain, decode, qp};
+use super::{decode, qp};
 use crate::{maps, read};
 
 /// Sends the event, if there is room.
 #[inline(always)]
-pub fn send(call: &mut Call, own: Link, error: i32, now: u64, duration: u64) {
+pub fn send(call: &mut Call, own: Link, answer: u32, now: u64, duration: u64) {
     // The boundary itself is the last link: it is what the caller saw.
     push_own(call, own);
     let Some(mut entry) = maps::failure() else { return };
     let record = entry.as_mut_ptr();
-    // SAFETY: the ring buffer gave room for one record, and every field is plain numbers.
-    let record = unsafe {
-        core::ptr::write_bytes(record, 0, 1);
-        &mut *record
-    };
+    // SAFETY: the ring buffer gave room for one record of plain numbers. Its memory is the ring's own: what is not
+    // written below is what an older record left, and lies beyond the lengths that are.
+    let record = unsafe { &mut *record };
     record.kind = kind::FAILURE;
     record.flags = call.flags | if call.start_ns != 0 { flag::TIMED } else { 0 };
     record.time_ns = now;
     record.duration_ns = duration;
     record.key = call.key;
     record.rdev = call.rdev;
-    record.error = error;
-    record.answer = chain::answer(call, error).map_or(0, |(index, _)| index);
-    record.chain = call.chain;
+    record.error = own.error;
+    record.answer = answer;
     record.chain_len = call.chain_len;
+    record.attrs_len = 0;
+    record.request_len = 0;
+    record.payload_len = 0;
+    record.reserved = 0;
+    record.qp_number = 0;
+    record.qp_type = 0;
+    record.qp_state = 0;
     record.firmware = call.firmware;
+    // SAFETY: source and target have as many bytes; a helper copies them faster than byte by byte.
+    unsafe {
+        let source = call.chain.as_ptr() as u64;
+        read::kernel_bytes::<{ size_of::<[Link; CHAIN]>() as u32 }>(record.chain.as_mut_ptr().cast(), source, 0);
+    }
     who(record);
     request(call, record);
     if let Some(key) = qp::named(call, record)

@@ -1,0 +1,74 @@
+//! `fabricscope doctor`: what this host offers, what is missing, what that costs and how to mend it.
+
+mod checks;
+mod features;
+mod kernel_checks;
+mod rdma_checks;
+mod render;
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use crate::host::facts::HostFacts;
+use crate::host::roots::Roots;
+use checks::{CHECKS, Check, Outcome};
+use features::Feature;
+
+/// What this host offers to the agent, what is missing, and how to mend it
+///
+/// Exit status: 0 if verbs tracing can run on this host, 1 if not.
+#[derive(Debug, clap::Args)]
+pub(crate) struct DoctorArgs {
+    /// How to print
+    #[arg(short, long, value_enum, default_value_t = Output::Table)]
+    pub(crate) output: Output,
+
+    /// Where the kernel's file systems are
+    #[command(flatten, next_help_heading = "Where to look")]
+    pub(crate) roots: Roots,
+}
+
+/// How to print.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Output {
+    /// For people
+    Table,
+    /// One JSON object
+    Json,
+}
+
+/// All answers, ready to print.
+struct Report<'a> {
+    facts: &'a HostFacts,
+    checks: Vec<(&'static Check, Outcome)>,
+    features: Vec<Feature>,
+}
+
+impl<'a> Report<'a> {
+    fn of(facts: &'a HostFacts) -> Self {
+        Self {
+            facts,
+            checks: CHECKS.iter().map(|check| (check, (check.run)(facts))).collect(),
+            features: features::features(facts),
+        }
+    }
+}
+
+/// Prints what the checks say of `facts`.
+///
+/// # Errors
+///
+/// Only if `out` cannot be written.
+pub(crate) fn run(args: &DoctorArgs, facts: &HostFacts, out: &mut impl Write) -> anyhow::Result<ExitCode> {
+    let report = Report::of(facts);
+    match args.output {
+        Output::Table => render::table(&report, render::Paper::of_stdout(), out)?,
+        Output::Json => render::json(&report, out)?,
+    }
+    out.flush()?;
+    let runs = features::verbs_tracing(facts).is_ok();
+    Ok(if runs { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+#[cfg(test)]
+mod tests;
