@@ -1,5 +1,6 @@
 //! The command line: one file per subcommand.
 
+pub(crate) mod client;
 pub(crate) mod doctor;
 pub(crate) mod hooks;
 pub(crate) mod trace;
@@ -56,3 +57,4 @@ fn is_closed_pipe(error: &anyhow::Error) -> bool {
     let broken = |error: &io::Error| error.kind() == io::ErrorKind::BrokenPipe;
     error.chain().any(|cause| cause.downcast_ref::<io::Error>().is_some_and(broken))
 }
+pub(crate) mod status;
