@@ -61,7 +61,8 @@ pub fn leave(cookie: Cookie, result: u64) {
 #[inline(always)]
 fn without_entry(cookie: Cookie, result: u64) {
     let error = cookie.error_of(result);
-    let outcome = classify(error, VerbKey(0), None);
+    let own = Link { hook: cookie.hook(), layer: layer::SYSCALL, role: cookie.role(), error };
+    let outcome = classify(error, VerbKey::UNKNOWN, own);
     count(&VerbCounterKey { key: 0, rdev: 0, reserved: 0 }, outcome, 0);
     if outcome == outcome::FAILURE {
         maps::count_error(&ErrorKey { key: 0, rdev: 0, errno: -error as u16, hook: cookie.hook() });
@@ -92,22 +93,22 @@ fn returned(call: &mut Call, cookie: Cookie, result: u64) {
         return;
     }
     let own = Link { hook: cookie.hook(), layer: layer::SYSCALL, role: cookie.role(), error };
-    let answer = chain::answer(call, error).map_or(own, |(_, link)| link);
-    let outcome = classify(error, key, Some(answer));
-    let counted = VerbCounterKey { key: counted(key, error, answer).0, rdev: call.rdev, reserved: 0 };
+    let answer = chain::answer(call, own);
+    let outcome = classify(error, key, answer.link);
+    let counted = VerbCounterKey { key: counted(key, error, answer.link).0, rdev: call.rdev, reserved: 0 };
     count(&counted, outcome, 0);
     match outcome {
         outcome::FAILURE => {
             let errno = -error as u16;
-            maps::count_error(&ErrorKey { key: counted.key, rdev: call.rdev, errno, hook: answer.hook });
+            maps::count_error(&ErrorKey { key: counted.key, rdev: call.rdev, errno, hook: answer.link.hook });
             if error == EOPNOTSUPP {
                 call.flags |= flag::UNSUPPORTED;
             }
-            event::send(call, own, error, now, duration);
+            event::send(call, own, answer.index, now, duration);
         }
         outcome::PROBE => {
             call.flags |= flag::PROBE;
-            event::send(call, own, error, now, duration);
+            event::send(call, own, answer.index, now, duration);
         }
         _ => {}
     }
@@ -115,14 +116,14 @@ fn returned(call: &mut Call, cookie: Cookie, result: u64) {
 
 /// One of [`outcome`].
 #[inline(always)]
-fn classify(error: i32, key: VerbKey, answer: Option<Link>) -> u32 {
+fn classify(error: i32, key: VerbKey, answer: Link) -> u32 {
     match error {
         0 => outcome::SUCCESS,
         ERESTARTSYS | ERESTARTNOINTR | ERESTARTNOHAND | ERESTART_RESTARTBLOCK => outcome::RESTART,
         ENOIOCTLCMD | ENOTTY | EPROTONOSUPPORT => outcome::PROBE,
         EOPNOTSUPP if key.is_query() => outcome::PROBE,
         EAGAIN if key.0 == GET_EVENT.0 => outcome::SUCCESS,
-        ENOSPC if answer.is_some_and(framework) => outcome::PROBE,
+        ENOSPC if framework(answer) => outcome::PROBE,
         _ => outcome::FAILURE,
     }
 }
@@ -137,7 +138,11 @@ fn framework(link: Link) -> bool {
 #[inline(always)]
 fn counted(key: VerbKey, error: i32, answer: Link) -> VerbKey {
     let refused = error == EPROTONOSUPPORT || (answer.role == role::IOCTL && key.interface() == interface::IOCTL);
-    if refused && key.interface() == interface::IOCTL { VerbKey::new(interface::IOCTL, 0, NO_SUCH, NO_SUCH) } else { key }
+    if refused && key.interface() == interface::IOCTL {
+        VerbKey::new(interface::IOCTL, 0, NO_SUCH, NO_SUCH)
+    } else {
+        key
+    }
 }
 
 #[inline(always)]

@@ -30,6 +30,6 @@ pub fn mlx5_command(ctx: TracePointContext) -> u32 {
     call.flags |= flag::FIRMWARE;
     let cookie: Cookie = super::cookie(&ctx);
     // A firmware command is further in than any function, whatever its place on the stack.
-    chain::push(call, cookie, error, 0);
+    chain::push(call, cookie, error, 0, 0);
     0
 }

@@ -65,6 +65,14 @@ impl Attached {
         })
     }
 
+    /// Says why it is not attached by fexit.
+    fn instead_of_fexit(mut self, why: &str) -> Self {
+        if let State::Attached { instead, .. } = &mut self.state {
+            *instead = Some(format!("no fexit: {why}"));
+        }
+        self
+    }
+
     /// Calls that found no return instance free, from a reading of the events' profile.
     pub(crate) fn missed(&self, profile: &HashMap<String, (u64, u64)>) -> u64 {
         self.events.iter().filter_map(|event| profile.get(event.name())).map(|(_, missed)| missed).sum()
@@ -145,6 +153,7 @@ impl Context {
             }
         };
         self.kprobe(object, number, hook, module, function)
+            .map(|attached| attached.instead_of_fexit(&why_not_fexit))
             .map_err(|why| format!("{function}: kprobe: {why}; fexit: {why_not_fexit}"))
     }
 
@@ -295,7 +304,7 @@ fn returns_fit(fails: Fails, returns: Returns) -> bool {
 }
 
 fn attached(how: How, module: &str, function: &str) -> State {
-    State::Attached { how, function: function.to_owned(), module: module.to_owned() }
+    State::Attached { how, function: function.to_owned(), module: module.to_owned(), instead: None }
 }
 
 fn text(error: impl Into<anyhow::Error>) -> String {

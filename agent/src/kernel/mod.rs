@@ -11,4 +11,5 @@ mod sys;
 mod tracefs;
 mod tracer;
 
+pub(crate) use attach::program_names;
 pub(crate) use tracer::{Options, Tracer};

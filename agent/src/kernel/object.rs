@@ -5,7 +5,7 @@
 
 use std::collections::HashSet;
 use std::ffi::CString;
-use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
 
 use anyhow::{Context as _, bail};
 use aya::maps::Map;
@@ -110,4 +110,3 @@ fn fd(map: &Map) -> Option<i32> {
         _ => None,
     }
 }
-

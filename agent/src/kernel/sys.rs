@@ -21,7 +21,7 @@ const BPF_PROG_TYPE_TRACEPOINT: u32 = 5;
 const BPF_PROG_TYPE_TRACING: u32 = 26;
 const BPF_PERF_EVENT: u32 = 41;
 /// Room for what the verifier says of a refused program.
-const VERIFIER_LOG: usize = 64 * 1024;
+const VERIFIER_LOG: usize = 16 << 20;
 
 /// Where a tracing program runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -179,16 +179,15 @@ pub(crate) fn load_program(
     }
 }
 
-/// The error with the last lines of the verifier's log.
+/// The error with what the verifier says at the end of its log. Lines that begin with a number only retell the program.
 fn with_log(error: io::Error, log: &[u8]) -> io::Error {
     let text = String::from_utf8_lossy(log.split(|byte| *byte == 0).next().unwrap_or_default()).into_owned();
-    let lines: Vec<&str> = text.lines().filter(|line| !line.starts_with("processed")).collect();
-    match lines.len().checked_sub(1) {
+    let tells = |line: &&str| {
+        !line.starts_with(|first: char| first.is_ascii_digit()) && !line.starts_with("processed") && !line.is_empty()
+    };
+    match text.lines().rfind(tells) {
         None => error,
-        Some(last) => {
-            let tail = lines.get(last.saturating_sub(2)..).unwrap_or_default().join("; ");
-            io::Error::new(error.kind(), format!("{error}: {tail}"))
-        }
+        Some(last) => io::Error::new(error.kind(), format!("{error}: {last}")),
     }
 }
 
@@ -247,9 +246,8 @@ fn open_event(id: u64) -> io::Result<OwnedFd> {
     let attr = Attr { kind: PERF_TYPE_TRACEPOINT, size: 64, config: id, sample_period: 1, rest: [0; 5] };
     const PERF_FLAG_FD_CLOEXEC: libc::c_ulong = 8;
     // SAFETY: the attribute is 64 bytes, as its size field says.
-    let fd = unsafe {
-        libc::syscall(libc::SYS_perf_event_open, &raw const attr, -1i32, 0i32, -1i32, PERF_FLAG_FD_CLOEXEC)
-    };
+    let fd =
+        unsafe { libc::syscall(libc::SYS_perf_event_open, &raw const attr, -1i32, 0i32, -1i32, PERF_FLAG_FD_CLOEXEC) };
     if fd < 0 { Err(io::Error::last_os_error()) } else { Ok(owned(i32::try_from(fd).unwrap_or(-1))) }
 }
 
@@ -309,9 +307,7 @@ pub(crate) fn program_account(program: BorrowedFd<'_>) -> io::Result<ProgramAcco
     let mut info = [0u8; PROG_INFO];
     let mut attr = GetInfo { fd: raw(program), info_len: PROG_INFO as u32, info: info.as_mut_ptr() as u64 };
     bpf(BPF_OBJ_GET_INFO_BY_FD, &mut attr)?;
-    let word = |at: usize| {
-        info.get(at..at + 8).and_then(|bytes| bytes.try_into().ok()).map_or(0, u64::from_ne_bytes)
-    };
+    let word = |at: usize| info.get(at..at + 8).and_then(|bytes| bytes.try_into().ok()).map_or(0, u64::from_ne_bytes);
     Ok(ProgramAccount {
         run_time_ns: word(RUN_TIME),
         run_count: word(RUN_COUNT),

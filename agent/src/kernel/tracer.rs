@@ -63,7 +63,6 @@ struct Slot {
 }
 
 /// The loaded kernel side.
-#[derive(Debug)]
 pub(crate) struct Tracer {
     slots: Vec<Slot>,
     context: Context,

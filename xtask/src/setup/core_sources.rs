@@ -8,7 +8,7 @@ use std::process::Command;
 use anyhow::{Context, Result, anyhow, bail};
 use ebpf_build::Toolchain;
 
-use super::debian;
+use super::exact;
 use crate::runner::{on_path, output, run};
 
 /// Debian suites that carry compilers newer than a release's, in the order they are asked.
@@ -18,10 +18,9 @@ const SUITES: &[&str] = &["trixie-backports", "forky"];
 const CORE: &str = "core/src/lib.rs";
 
 pub(super) fn check(toolchain: &Toolchain) -> Result<String> {
-    for (library, place) in [
-        (toolchain.own_library(), "the toolchain's own"),
-        (toolchain.cached_library(), "the cache's"),
-    ] {
+    for (library, place) in
+        [(toolchain.own_library(), "the toolchain's own"), (toolchain.cached_library(), "the cache's")]
+    {
         if library.join("Cargo.lock").exists() && library.join(CORE).exists() {
             return Ok(format!("{}, {place}", toolchain.version));
         }
@@ -33,16 +32,13 @@ pub(super) fn bring(toolchain: &Toolchain) -> Result<()> {
     let by_rustup = if may_use_rustup() {
         by_rustup()
     } else {
-        Err(anyhow!(
-            "rustup is absent, or told to install nothing by itself"
-        ))
+        Err(anyhow!("rustup is absent, or told to install nothing by itself"))
     };
     let Err(no_rustup) = by_rustup else {
         return Ok(());
     };
     eprintln!("  {:<16} not by rustup ({no_rustup:#}); asking Debian", "");
     from_debian(toolchain)
-        .context("on a machine with rustup, `rustup component add rust-src` brings them too")
 }
 
 /// Rustup is asked only where it may install: `RUSTUP_AUTO_INSTALL=0` says that this machine's toolchains are
@@ -59,26 +55,27 @@ fn by_rustup() -> Result<()> {
 fn from_debian(toolchain: &Toolchain) -> Result<()> {
     let version = &toolchain.version;
     let work = toolchain.cache.join("rust-src.new");
-    let package = format!("rust-src={version}*");
-    let deb = fetch(&package, &work.join("deb"))?;
-    let deb = deb.first().context("apt fetched no package")?;
-    unpack(deb, &work, version)?;
+    // What an attempt that ended early left would be taken for this one's.
+    if work.exists() {
+        fs::remove_dir_all(&work).with_context(|| format!("cannot remove {}", work.display()))?;
+    }
+    let deb = fetch(version, &work.join("deb"))?;
+    unpack(&deb, &work, version)?;
     let from = work.join(format!("usr/src/rustc-{version}/library"));
     let to = toolchain.cached_library();
     if to.exists() {
         fs::remove_dir_all(&to).with_context(|| format!("cannot remove {}", to.display()))?;
     }
-    fs::rename(&from, &to)
-        .with_context(|| format!("cannot move {} to {}", from.display(), to.display()))?;
+    fs::rename(&from, &to).with_context(|| format!("cannot move {} to {}", from.display(), to.display()))?;
     fs::remove_dir_all(&work).with_context(|| format!("cannot remove {}", work.display()))
 }
 
 /// Asks one suite after the other; the first error is the one to tell, since it names the suite meant.
-fn fetch(package: &str, dest: &Path) -> Result<Vec<PathBuf>> {
+fn fetch(version: &str, dest: &Path) -> Result<PathBuf> {
     let mut first = None;
     for suite in SUITES {
-        match debian::download(suite, &[package], dest) {
-            Ok(files) => return Ok(files),
+        match exact::download(suite, "rust-src", &format!("{version}+*"), dest) {
+            Ok(file) => return Ok(file),
             Err(error) => first = first.or(Some(error)),
         }
     }
@@ -89,11 +86,6 @@ fn unpack(deb: &Path, into: &Path, version: &str) -> Result<()> {
     // `dpkg-deb` unpacks all or nothing, and the library is a tenth of it: tar picks.
     let script = "dpkg-deb --fsys-tarfile \"$1\" | tar -x -C \"$2\" \"$3\"";
     let member = format!("./usr/src/rustc-{version}/library");
-    output(
-        Command::new("sh")
-            .args(["-e", "-c", script, "sh"])
-            .args([deb, into])
-            .arg(member),
-    )?;
+    output(Command::new("sh").args(["-e", "-c", script, "sh"]).args([deb, into]).arg(member))?;
     Ok(())
 }
