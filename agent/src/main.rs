@@ -18,30 +18,12 @@ mod daemon {
 }
 mod event;
 mod host;
-mod kernel {
-    //! The state only.
-    pub(crate) mod state;
-}
+mod kernel;
 mod probes;
 mod rpc;
 mod terminal;
 mod verbs;
 
-use clap::Parser as _;
-
-#[derive(clap::Parser)]
-#[command(name = "fabricscope")]
-enum Command {
-    Doctor(cli::doctor::DoctorArgs),
-    Status(cli::status::StatusArgs),
-}
-
-fn main() -> anyhow::Result<std::process::ExitCode> {
-    match Command::parse() {
-        Command::Doctor(args) => {
-            let facts = host::facts::HostFacts::read(&args.roots);
-            cli::doctor::run(&args, &facts, &mut std::io::stdout().lock())
-        }
-        Command::Status(args) => cli::status::run(&args, &mut std::io::stdout().lock()),
-    }
+fn main() -> std::process::ExitCode {
+    cli::main()
 }

@@ -3,6 +3,7 @@
 pub(crate) mod client;
 pub(crate) mod doctor;
 pub(crate) mod hooks;
+pub(crate) mod status;
 pub(crate) mod trace;
 
 use std::io::{self, Write as _};
@@ -27,6 +28,7 @@ enum Command {
     Trace(trace::Trace),
     /// Show every hook: what it is attached to, how, and what it has seen.
     Hooks(hooks::HooksArgs),
+    Status(status::StatusArgs),
     /// Look at what this host offers, what is missing, what that costs and how to mend it.
     Doctor(doctor::DoctorArgs),
 }
@@ -48,6 +50,7 @@ fn dispatch(command: Command) -> anyhow::Result<ExitCode> {
     match command {
         Command::Trace(args) => trace::run(&args),
         Command::Hooks(args) => hooks::run(&args),
+        Command::Status(args) => status::run(&args, &mut io::stdout().lock()),
         Command::Doctor(args) => doctor::run(&args, &HostFacts::read(&args.roots), &mut io::stdout().lock()),
     }
 }
@@ -57,4 +60,3 @@ fn is_closed_pipe(error: &anyhow::Error) -> bool {
     let broken = |error: &io::Error| error.kind() == io::ErrorKind::BrokenPipe;
     error.chain().any(|cause| cause.downcast_ref::<io::Error>().is_some_and(broken))
 }
-pub(crate) mod status;

@@ -654,6 +654,9 @@ pub struct Hook {
     /// Calls it did not see.
     #[prost(uint64, tag = "13")]
     pub missed: u64,
+    /// Why it is not attached by a better means, if one was tried.
+    #[prost(string, optional, tag = "14")]
+    pub instead: ::core::option::Option<::prost::alloc::string::String>,
 }
 /// Which events to send: those that meet every field that is set.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]

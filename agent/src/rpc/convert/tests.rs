@@ -118,10 +118,16 @@ fn an_event_that_cannot_be_is_refused_by_name() {
 #[test]
 fn hooks_come_back_in_every_state() {
     let why = || "because".to_owned();
+    let attached = |how, module: &str, instead| State::Attached {
+        how,
+        function: "f.part.0".to_owned(),
+        module: module.to_owned(),
+        instead,
+    };
     let states = [
-        State::Attached { how: How::Tracepoint, function: "f".to_owned(), module: String::new() },
-        State::Attached { how: How::Fexit, function: "f".to_owned(), module: "m".to_owned() },
-        State::Attached { how: How::Kprobe, function: "f.part.0".to_owned(), module: "m".to_owned() },
+        attached(How::Tracepoint, "", None),
+        attached(How::Fexit, "m", None),
+        attached(How::Kprobe, "m", Some(why())),
         State::Unsupported(why()),
         State::Waiting(why()),
         State::Failed(why()),
