@@ -150,3 +150,70 @@ impl Iterator for Watch {
         self.runtime.block_on(self.events.next()).transpose()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::daemon::handle::Watched;
+    use crate::rpc::tests::Agent as TestAgent;
+    use crate::verbs::samples;
+
+    #[test]
+    fn without_a_socket_argument_a_missing_agent_is_no_error() {
+        let directory = tempfile::tempdir().unwrap();
+        let socket = directory.path().join("none.sock");
+        let error = SocketArgs { socket: Some(socket) }.agent().unwrap_err();
+        assert!(is_unreachable(&error), "{error:#}");
+        for (kind, absent) in [
+            (std::io::ErrorKind::NotFound, true),
+            (std::io::ErrorKind::ConnectionRefused, true),
+            (std::io::ErrorKind::PermissionDenied, false),
+        ] {
+            assert_eq!(is_absent(&kind.into()), absent, "{kind}");
+        }
+    }
+
+    #[tokio::test]
+    async fn events_come_one_after_the_other_and_waiting_has_an_end() {
+        let mut agent = TestAgent::start();
+        let socket = agent.socket();
+        let (ready, mut waiting) = tokio::sync::mpsc::channel(1);
+        let reader = tokio::task::spawn_blocking(move || {
+            let mut watch = watch(&socket, &Filter::default()).unwrap();
+            assert!(matches!(watch.next_within(Duration::from_millis(10)), Ok(Next::Nothing)));
+            ready.blocking_send(()).unwrap();
+            let mut seen = Vec::new();
+            loop {
+                match watch.next_within(Duration::from_secs(20)).unwrap() {
+                    Next::Seen(event) => seen.push((event.event.unwrap(), event.lost_before)),
+                    Next::Nothing => panic!("nothing within 20 s"),
+                    Next::Ended => return seen,
+                }
+            }
+        });
+        let (_, events) = agent.accept(Ok(())).await;
+        waiting.recv().await.unwrap();
+        for (event, lost_before) in samples::all().into_iter().zip(0..) {
+            events.send(Watched { event: Arc::new(event), lost_before }).await.unwrap();
+        }
+        drop(events);
+        let seen = reader.await.unwrap();
+        let expected: Vec<_> = samples::all().into_iter().zip(0..).collect();
+        assert_eq!(format!("{seen:?}"), format!("{expected:?}"));
+    }
+
+    #[tokio::test]
+    async fn the_agent_s_answers_come_without_asynchronous_code() {
+        let agent = TestAgent::start();
+        let args = SocketArgs { socket: Some(agent.socket()) };
+        let answers = tokio::task::spawn_blocking(move || {
+            let mut agent = args.agent().unwrap().unwrap();
+            (agent.info().unwrap(), agent.status().unwrap(), agent.hooks().unwrap())
+        });
+        let (info, status, hooks) = answers.await.unwrap();
+        assert_eq!(status.info, info);
+        assert_eq!(hooks.len(), 1);
+    }
+}

@@ -33,7 +33,7 @@ enum Command {
     Doctor(doctor::DoctorArgs),
 }
 
-/// Parses, dispatches, and turns the outcome into an exit status: 0 fine, 1 failed, 2 usage.
+/// Parses, dispatches, and turns the outcome into an exit status: 0 fine, 1 failed, 2 usage, 3 agent unreachable.
 pub(crate) fn main() -> ExitCode {
     match dispatch(Cli::parse().command) {
         Ok(status) => status,
@@ -41,9 +41,14 @@ pub(crate) fn main() -> ExitCode {
         Err(error) => {
             // Nothing is left to tell if standard error is gone too.
             let _ = writeln!(io::stderr(), "fabricscope: {error:#}");
-            ExitCode::FAILURE
+            exit_code(&error)
         }
     }
+}
+
+/// The exit status of an error.
+fn exit_code(error: &anyhow::Error) -> ExitCode {
+    if client::is_unreachable(error) { ExitCode::from(client::EXIT_UNREACHABLE) } else { ExitCode::FAILURE }
 }
 
 fn dispatch(command: Command) -> anyhow::Result<ExitCode> {

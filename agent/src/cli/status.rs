@@ -8,7 +8,7 @@ mod tests;
 use std::io::Write;
 use std::process::ExitCode;
 
-use super::client::{EXIT_UNREACHABLE, SocketArgs, is_unreachable};
+use super::client::SocketArgs;
 use super::doctor::{self, Offer};
 use crate::host::facts::HostFacts;
 use crate::host::roots::Roots;
@@ -72,17 +72,10 @@ impl Report {
 ///
 /// # Errors
 ///
-/// If an agent runs and does not answer as it should, or if `out` cannot be written. An agent that was asked for and
-/// is not there is told on standard error and by the exit status.
+/// If an agent runs and does not answer as it should, if the one that was asked for is not there
+/// ([`super::client::is_unreachable`]), or if `out` cannot be written.
 pub(crate) fn run(args: &StatusArgs, out: &mut impl Write) -> anyhow::Result<ExitCode> {
-    let report = match ask(args) {
-        Ok(report) => report,
-        Err(error) if is_unreachable(&error) => {
-            eprintln!("error: {error:#}");
-            return Ok(ExitCode::from(EXIT_UNREACHABLE));
-        }
-        Err(error) => return Err(error),
-    };
+    let report = ask(args)?;
     report.print(args.output, Paper::of_stdout(), out)?;
     Ok(report.exit_code())
 }

@@ -11,4 +11,4 @@ pub(crate) mod server;
 mod service;
 pub(crate) mod socket;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

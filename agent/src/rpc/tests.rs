@@ -24,7 +24,7 @@ use crate::kernel::state::{HookState, State};
 use crate::verbs::samples;
 
 /// An agent that answers as the test says, on a socket in a directory of its own.
-struct Agent {
+pub(crate) struct Agent {
     directory: tempfile::TempDir,
     stop: oneshot::Sender<()>,
     serving: JoinHandle<Result<(), ServeError>>,
@@ -32,7 +32,8 @@ struct Agent {
 }
 
 impl Agent {
-    fn start() -> Self {
+    /// Serves from now on; needs a runtime.
+    pub(crate) fn start() -> Self {
         let directory = tempfile::tempdir().unwrap();
         let socket = Socket::bind(&directory.path().join("agent.sock")).unwrap();
         let (handle, mut commands, _) = Handle::new();
@@ -55,12 +56,13 @@ impl Agent {
         Self { directory, stop, serving, watches }
     }
 
-    fn socket(&self) -> PathBuf {
+    /// Where it listens.
+    pub(crate) fn socket(&self) -> PathBuf {
         self.directory.path().join("agent.sock")
     }
 
     /// The next request to watch, answered.
-    async fn accept(&mut self, answer: Result<(), Refused>) -> (Filter, mpsc::Sender<Watched>) {
+    pub(crate) async fn accept(&mut self, answer: Result<(), Refused>) -> (Filter, mpsc::Sender<Watched>) {
         let Watch { filter, accepted, events } = self.watches.recv().await.unwrap();
         accepted.send(answer).unwrap();
         (filter, events)
