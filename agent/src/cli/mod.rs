@@ -1,3 +1,4 @@
 //! The command line: one file per subcommand.
 
+pub(crate) mod check;
 pub(crate) mod doctor;

@@ -1,0 +1,3 @@
+//! The daemon: one loop owns the state; everything that reaches it is one closed enum.
+
+pub(crate) mod handle;
