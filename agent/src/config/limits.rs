@@ -17,11 +17,12 @@ pub(crate) const WATCH_QUEUE: usize = 1024;
 /// Failures that are kept to be shown as the last ones.
 pub(crate) const LAST_FAILURES: usize = 32;
 
-/// Records taken from the ring buffer that wait to be decoded; one more is lost and counted.
-pub(crate) const BACKLOG: usize = 4096;
-
-/// Records decoded before the loop looks at its other inputs again.
+/// Events taken from the ring buffer before the loop looks at its other inputs again; the rest waits in the ring,
+/// which counts what finds no room.
 pub(crate) const DECODE_AT_ONCE: usize = 64;
+
+/// How often that many events are taken once more at the end, so that no storm keeps the agent alive.
+pub(crate) const LAST_DRAINS: usize = 1024;
 
 /// Scrapes that wait for the loop; one more is answered with "too many requests".
 pub(crate) const SCRAPES: usize = 8;
@@ -38,11 +39,8 @@ pub(crate) const TICK: Duration = Duration::from_secs(1);
 /// Ticks between two looks at the RDMA devices, and at once when modules or devices have changed.
 pub(crate) const DEVICES_EVERY_TICKS: u64 = 10;
 
-/// How long the loop may have been silent before `/healthz` says that it hangs.
+/// How long an HTTP request waits for the loop before it is answered that the loop hangs.
 pub(crate) const LOOP_SILENCE: Duration = Duration::from_secs(5);
-
-/// How long ending may take after the loop has stopped, for connections that are still open.
-pub(crate) const SHUTDOWN: Duration = Duration::from_secs(2);
 
 /// HTTP connections at one time; further ones wait in the kernel's queue.
 pub(crate) const HTTP_CONNECTIONS: usize = 16;
@@ -56,14 +54,17 @@ pub(crate) const HTTP_HEADERS: usize = 64;
 /// How long an HTTP client may take to send its request's headers.
 pub(crate) const HTTP_HEADER_TIME: Duration = Duration::from_secs(5);
 
-/// How long an HTTP connection may last, all its requests together.
-pub(crate) const HTTP_CONNECTION_TIME: Duration = Duration::from_secs(120);
+/// How long an HTTP connection may last: it carries one request.
+pub(crate) const HTTP_CONNECTION_TIME: Duration = Duration::from_secs(30);
 
 /// Signatures of failures that the log folds by at one time; one more evicts the oldest, and is counted.
 pub(crate) const LOG_SIGNATURES: usize = 512;
 
 /// Lines that wait for whoever reads the log; one more is lost and counted.
 pub(crate) const LOG_QUEUE: usize = 1024;
+
+/// How long ending waits for whoever reads the log.
+pub(crate) const LOG_END: Duration = Duration::from_secs(2);
 
 /// Calls named as hanging at one time; those over it are only counted.
 pub(crate) const STUCK_CALLS: usize = 64;
