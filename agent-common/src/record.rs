@@ -11,10 +11,8 @@ pub const ATTRS: usize = 16;
 pub const ATTR_BYTES: usize = 16;
 /// Bytes of a legacy command's request that are kept.
 pub const REQUEST: usize = 192;
-/// How many attributes that are pointers are kept with what they point to.
-pub const PAYLOADS: usize = 4;
-/// Bytes kept of each of them.
-pub const PAYLOAD_BYTES: usize = 32;
+/// Bytes kept of the one attribute of a native method that is a pointer worth following.
+pub const PAYLOAD: usize = 24;
 /// Bytes of a kernel task name (`TASK_COMM_LEN`).
 pub const COMM: usize = 16;
 /// Bytes of an RDMA device's name (`IB_DEVICE_NAME_MAX`).
@@ -152,6 +150,10 @@ pub struct FailureRecord {
     pub attrs_len: u32,
     /// Bytes of `request` that are used.
     pub request_len: u32,
+    /// Bytes of `payload` that are used.
+    pub payload_len: u32,
+    /// Zero.
+    pub reserved: u32,
     /// The QP's number, with [`flag::QP`].
     pub qp_number: u32,
     /// The QP's type (`enum ib_uverbs_qp_type`), with [`flag::QP`].
@@ -162,14 +164,12 @@ pub struct FailureRecord {
     pub firmware: Firmware,
     /// The failing layers, innermost first.
     pub chain: [Link; CHAIN],
-    /// Ids of the attributes whose targets are in `payloads`; `u16::MAX` where there is none.
-    pub payload_ids: [u16; PAYLOADS],
     /// The thread's name.
     pub comm: [u8; COMM],
     /// The request's attributes as the caller passed them.
     pub attrs: [u8; ATTRS * ATTR_BYTES],
-    /// What the first attributes that are pointers point to.
-    pub payloads: [u8; PAYLOADS * PAYLOAD_BYTES],
+    /// What the attribute named by [`crate::verb::payload_of`] points to.
+    pub payload: [u8; PAYLOAD],
     /// The legacy command's request, without its header.
     pub request: [u8; REQUEST],
 }
@@ -294,7 +294,8 @@ const _: () = {
     assert!(size_of::<Link>() == 8);
     assert!(size_of::<Firmware>() == 16);
     assert!(size_of::<Call>() == 200);
-    assert!(size_of::<FailureRecord>() == 768);
+    assert!(size_of::<FailureRecord>() == 664);
+    assert!(PAYLOAD == crate::verb::PAYLOAD_MAX && ATTRS == crate::verb::ATTRS_MAX && ATTR_BYTES == crate::verb::ATTR_LEN);
     assert!(size_of::<CmRecord>() == 88);
     assert!(size_of::<DeviceRecord>() == 88);
     assert!(size_of::<VerbCounterKey>() == 16);

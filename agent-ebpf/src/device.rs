@@ -41,15 +41,12 @@ pub fn device_event_fentry(ctx: FEntryContext) -> i32 {
 
 #[inline(always)]
 fn device_event(cookie: Cookie, event: u64) {
-    if maps::halted() {
-        return;
-    }
+    let Some(settings) = maps::settings() else { return };
     let (Some(device), Some(element), Some(event_type)) =
         (read::kernel::<u64>(event, 0), read::kernel::<u64>(event, 8), read::kernel::<u32>(event, 16))
     else {
         return;
     };
-    let settings = maps::settings();
     let mut key = DeviceEventKey { device: [0; DEVICE_NAME], port: 0, event: event_type };
     // SAFETY: the target has DEVICE_NAME bytes.
     unsafe {

@@ -40,28 +40,17 @@ static QPS: LruHashMap<QpKey, Qp> = LruHashMap::with_max_entries(8192, 0);
 /// Events on their way to user space.
 #[map]
 static EVENTS: RingBuf = RingBuf::with_byte_size(1 << 20, 0);
-/// One value: not 0 stops every program at its first instruction.
+/// One value, written by user space before anything is attached and when a module brings offsets.
 #[map]
-static HALT: Array<u32> = Array::with_max_entries(1, 0);
-
-/// Set by user space before the programs are loaded.
-#[unsafe(no_mangle)]
-static SETTINGS: Settings = Settings::DEFAULT;
+static SETTINGS: Array<Settings> = Array::with_max_entries(1, 0);
 
 /// A histogram of nothing: too big for the stack.
 static EMPTY: [u64; BUCKETS] = [0; BUCKETS];
 
-/// The settings user space has given.
+/// The settings; `None` if the operator has stopped everything.
 #[inline(always)]
-pub fn settings() -> Settings {
-    // SAFETY: a read of a valid static; volatile, since user space changes it in the object before it is loaded.
-    unsafe { core::ptr::read_volatile(&raw const SETTINGS) }
-}
-
-/// True if the operator has stopped everything.
-#[inline(always)]
-pub fn halted() -> bool {
-    HALT.get(0).is_some_and(|halt| *halt != 0)
+pub fn settings() -> Option<&'static Settings> {
+    SETTINGS.get(0).filter(|settings| settings.halt == 0)
 }
 
 /// Counts a loss.
@@ -175,7 +164,7 @@ pub fn failure() -> Option<aya_ebpf::maps::ring_buf::RingBufEntry<FailureRecord>
 /// Sends a connection manager event.
 #[inline(always)]
 pub fn send_cm(record: &CmRecord) {
-    if EVENTS.output(record, 0).is_err() {
+    if EVENTS.output::<CmRecord>(record, 0).is_err() {
         lost(counter::RING_CM);
     }
 }
@@ -183,7 +172,7 @@ pub fn send_cm(record: &CmRecord) {
 /// Sends a device event.
 #[inline(always)]
 pub fn send_device(record: &DeviceRecord) {
-    if EVENTS.output(record, 0).is_err() {
+    if EVENTS.output::<DeviceRecord>(record, 0).is_err() {
         lost(counter::RING_DEVICE);
     }
 }

@@ -9,7 +9,7 @@ use std::time::SystemTime;
 use agent_common::verb::VerbKey;
 
 use crate::probes::Layer;
-use crate::verbs::request::Request;
+use crate::verbs::request::types::Request;
 
 /// Something that happened at an instant.
 #[derive(Clone, Debug)]

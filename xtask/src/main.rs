@@ -1,5 +1,7 @@
 //! The project's own commands: set-up, build, test, lab, bench.
 
+mod apt;
+mod lab;
 mod runner;
 mod setup;
 
@@ -22,6 +24,8 @@ struct Cli {
 enum Task {
     /// Bring what building and testing need into the cache folder; safe to repeat.
     Setup,
+    /// Boot a stock kernel with soft-RoCE in a virtual machine and run a command there.
+    Lab(lab::Args),
 }
 
 fn main() -> ExitCode {
@@ -37,6 +41,7 @@ fn main() -> ExitCode {
 fn dispatch(task: Task) -> Result<ExitCode> {
     match task {
         Task::Setup => setup::run(&[Part::Compiler, Part::KernelSide])?,
+        Task::Lab(args) => return lab::run(&args),
     }
     Ok(ExitCode::SUCCESS)
 }

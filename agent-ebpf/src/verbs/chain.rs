@@ -6,23 +6,23 @@ use agent_common::record::{CHAIN, Call, Link, flag};
 
 use crate::maps;
 
-/// A function further in has returned `result`; `frame` is the stack address it was called at.
+/// A function further in has returned `result`; the context stands `above` bytes below where it was called.
 #[inline(always)]
-pub fn returned(cookie: Cookie, result: u64, frame: u64) {
+pub fn returned(cookie: Cookie, result: u64, context: u64, above: u64) {
     let error = cookie.error_of(result);
-    if error == 0 || maps::halted() {
+    if error == 0 || maps::settings().is_none() {
         return;
     }
     // Kernel consumers of the same functions have no call open.
     if let Some(call) = maps::call(super::thread()) {
         // SAFETY: the map gave the pointer, and only this thread writes its own record.
-        push(unsafe { &mut *call }, cookie, error, frame);
+        push(unsafe { &mut *call }, cookie, error, context, above);
     }
 }
 
 /// Adds a link.
 #[inline(always)]
-pub fn push(call: &mut Call, cookie: Cookie, error: i32, frame: u64) {
+pub fn push(call: &mut Call, cookie: Cookie, error: i32, context: u64, above: u64) {
     let index = core::hint::black_box(call.chain_len) as usize;
     if index >= CHAIN {
         call.flags |= flag::CHAIN_FULL;
@@ -33,18 +33,32 @@ pub fn push(call: &mut Call, cookie: Cookie, error: i32, frame: u64) {
     // SAFETY: the index is below CHAIN.
     unsafe {
         *call.chain.get_unchecked_mut(index) = link;
-        *call.frames.get_unchecked_mut(index) = frame;
+        // The verifier does not add a number it does not know to a context; read back from a map it is a number too.
+        let frame = call.frames.as_mut_ptr().add(index);
+        frame.write_volatile(context);
+        frame.write_volatile(frame.read_volatile() + above);
     }
     call.chain_len = index as u32 + 1;
 }
 
-/// The deepest link whose error is the call's: the newest link first, then each older one that was called from
-/// further in. `None` where no link has the call's error.
+/// A link and its place in the chain.
+#[derive(Clone, Copy)]
+pub struct Answer {
+    /// Where it stands.
+    pub index: u32,
+    /// What it says.
+    pub link: Link,
+}
+
+/// The deepest link whose error is the call's own: the newest link first, then each older one that was called from
+/// further in. `own`, what the boundary saw, where no link has that error; its place is behind the others, or the last
+/// where the chain is full.
 ///
 /// A failure that was recovered from has another error, or stands beside the path the error came up by.
 #[inline(always)]
-pub fn answer(call: &Call, error: i32) -> Option<(u32, Link)> {
-    let mut best = None;
+pub fn answer(call: &Call, own: Link) -> Answer {
+    let last = if call.chain_len < CHAIN as u32 { call.chain_len } else { CHAIN as u32 - 1 };
+    let mut best = Answer { index: last, link: own };
     let mut frame = u64::MAX;
     for step in 0..CHAIN {
         let index = CHAIN - 1 - step;
@@ -53,9 +67,9 @@ pub fn answer(call: &Call, error: i32) -> Option<(u32, Link)> {
         }
         // SAFETY: the index is below CHAIN.
         let (link, at) = unsafe { (*call.chain.get_unchecked(index), *call.frames.get_unchecked(index)) };
-        if link.error == error && at <= frame {
+        if link.error == own.error && at <= frame {
             frame = at;
-            best = Some((index as u32, link));
+            best = Answer { index: index as u32, link };
         }
     }
     best

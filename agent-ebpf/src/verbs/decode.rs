@@ -9,8 +9,8 @@ use crate::read;
 
 /// `RDMA_VERBS_IOCTL` (include/uapi/rdma/rdma_user_ioctl_cmds.h): `_IOWR(0x1b, 1, 24 bytes)`.
 pub const RDMA_VERBS_IOCTL: u32 = 0xc018_1b01;
-/// How many attributes are looked at for the legacy command's number. libibverbs sends five at the most.
-const SEARCHED: u32 = 6;
+/// How many attributes a carried legacy command has at the most: libibverbs sends five.
+pub const COMMAND_ATTRS: u32 = 6;
 /// Stands for a command that could not be read: over every number that the kernel accepts.
 const NO_COMMAND: u32 = 0x7fff_ffff;
 
@@ -69,7 +69,7 @@ pub fn key(role: u8, request: u64, request_len: u64) -> Option<VerbKey> {
 fn ioctl(request: u64) -> Option<VerbKey> {
     let header: Header = read::user(request)?;
     if header.object == verb::OBJECT_DEVICE && header.method == verb::METHOD_INVOKE_WRITE {
-        let command = find(request, header.attrs(), verb::ATTR_WRITE_CMD).map_or(NO_COMMAND, |attr| attr.data as u32);
+        let command = find::<COMMAND_ATTRS>(request, header.attrs(), verb::ATTR_WRITE_CMD).map_or(NO_COMMAND, |attr| attr.data as u32);
         return Some(VerbKey::legacy(interface::LEGACY_IOCTL, command));
     }
     Some(VerbKey::ioctl(header.object, header.method, header.driver))
@@ -84,9 +84,9 @@ fn command(request: u64, request_len: u64) -> u32 {
     read::user::<u32>(request).unwrap_or(NO_COMMAND)
 }
 
-/// The first attribute with this number among those that are looked at.
+/// The first attribute with this number among the first `SEARCHED`.
 #[inline(always)]
-pub fn find(request: u64, attrs: u32, id: u16) -> Option<Attr> {
+pub fn find<const SEARCHED: u32>(request: u64, attrs: u32, id: u16) -> Option<Attr> {
     for index in 0..SEARCHED {
         if index >= attrs {
             break;

@@ -11,10 +11,7 @@ use crate::{maps, read};
 /// Opens the thread's record.
 #[inline(always)]
 pub fn enter(cookie: Cookie, args: [u64; 3]) {
-    if maps::halted() {
-        return;
-    }
-    let settings = maps::settings();
+    let Some(settings) = maps::settings() else { return };
     let role = cookie.role();
     let (file, request, request_len) = match role {
         role::WRITE | role::UCMA => (args[0], args[1], args[2]),

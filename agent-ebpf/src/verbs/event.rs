@@ -1,40 +1,48 @@
 //! The event that tells a failed call: filled in place in the ring buffer.
 
-use agent_common::hook::role;
 use agent_common::record::{
-    ATTR_BYTES, ATTRS, CHAIN, COMM, Call, FailureRecord, Link, PAYLOAD_BYTES, PAYLOADS, QpKey, REQUEST, flag, kind,
+    ATTR_BYTES, ATTRS, CHAIN, COMM, Call, FailureRecord, Link, PAYLOAD, REQUEST, flag, kind,
 };
 use agent_common::verb::{self, VerbKey, interface};
 use aya_ebpf::helpers::generated::{
     bpf_get_current_cgroup_id, bpf_get_current_comm, bpf_get_current_pid_tgid, bpf_get_current_uid_gid,
 };
 
-use super::{chain, decode, qp};
+use super::{decode, qp};
 use crate::{maps, read};
 
 /// Sends the event, if there is room.
 #[inline(always)]
-pub fn send(call: &mut Call, own: Link, error: i32, now: u64, duration: u64) {
+pub fn send(call: &mut Call, own: Link, answer: u32, now: u64, duration: u64) {
     // The boundary itself is the last link: it is what the caller saw.
     push_own(call, own);
     let Some(mut entry) = maps::failure() else { return };
     let record = entry.as_mut_ptr();
-    // SAFETY: the ring buffer gave room for one record, and every field is plain numbers.
-    let record = unsafe {
-        core::ptr::write_bytes(record, 0, 1);
-        &mut *record
-    };
+    // SAFETY: the ring buffer gave room for one record of plain numbers. Its memory is the ring's own: what is not
+    // written below is what an older record left, and lies beyond the lengths that are.
+    let record = unsafe { &mut *record };
     record.kind = kind::FAILURE;
     record.flags = call.flags | if call.start_ns != 0 { flag::TIMED } else { 0 };
     record.time_ns = now;
     record.duration_ns = duration;
     record.key = call.key;
     record.rdev = call.rdev;
-    record.error = error;
-    record.answer = chain::answer(call, error).map_or(0, |(index, _)| index);
-    record.chain = call.chain;
+    record.error = own.error;
+    record.answer = answer;
     record.chain_len = call.chain_len;
+    record.attrs_len = 0;
+    record.request_len = 0;
+    record.payload_len = 0;
+    record.reserved = 0;
+    record.qp_number = 0;
+    record.qp_type = 0;
+    record.qp_state = 0;
     record.firmware = call.firmware;
+    // SAFETY: source and target have as many bytes; a helper copies them faster than byte by byte.
+    unsafe {
+        let source = call.chain.as_ptr() as u64;
+        read::kernel_bytes::<{ size_of::<[Link; CHAIN]>() as u32 }>(record.chain.as_mut_ptr().cast(), source, 0);
+    }
     who(record);
     request(call, record);
     if let Some(key) = qp::named(call, record)
@@ -79,7 +87,6 @@ fn who(record: &mut FailureRecord) {
 /// Copies the request as the caller passed it. It is decoded in user space, with checks.
 #[inline(always)]
 fn request(call: &Call, record: &mut FailureRecord) {
-    record.payload_ids = [u16::MAX; PAYLOADS];
     let key = VerbKey(call.key);
     match key.interface() {
         interface::IOCTL | interface::LEGACY_IOCTL => attributes(call, key, record),
@@ -109,8 +116,8 @@ fn attributes(call: &Call, key: VerbKey, record: &mut FailureRecord) {
     };
     record.attrs_len = copied / ATTR_BYTES as u32;
     if key.interface() == interface::LEGACY_IOCTL {
-        if let Some(attr) = decode::find(call.request, header.attrs(), verb::ATTR_CORE_IN)
-            && attr.len > 8
+        if let Some(attr) = decode::find::<{ decode::COMMAND_ATTRS }>(call.request, header.attrs(), verb::ATTR_CORE_IN)
+            && attr.len > verb::ATTR_INLINE_LEN
         {
             // SAFETY: the target has REQUEST bytes.
             record.request_len = unsafe {
@@ -119,32 +126,18 @@ fn attributes(call: &Call, key: VerbKey, record: &mut FailureRecord) {
         }
         return;
     }
-    payloads(record);
+    payload(call, key, &header, record);
 }
 
-/// What the first attributes that are pointers point to.
+/// What the method's one attribute that is worth following points to.
 #[inline(always)]
-fn payloads(record: &mut FailureRecord) {
-    let mut used = 0usize;
-    for index in 0..ATTRS {
-        if index as u32 >= record.attrs_len || used >= PAYLOADS {
-            break;
-        }
-        // SAFETY: the index is below ATTRS, and an Attr is ATTR_BYTES of plain numbers.
-        let attr = unsafe { record.attrs.as_ptr().add(index * ATTR_BYTES).cast::<decode::Attr>().read_unaligned() };
-        if attr.len <= 8 || attr.id & verb::DRIVER_NAMESPACE != 0 {
-            continue;
-        }
-        // SAFETY: `used` is below PAYLOADS, so the target has PAYLOAD_BYTES bytes.
-        unsafe {
-            let target = record.payloads.as_mut_ptr().add(used * PAYLOAD_BYTES);
-            let copied = read::user_bytes::<{ PAYLOAD_BYTES as u32 }>(target, attr.data, u64::from(attr.len));
-            if copied != 0 {
-                *record.payload_ids.get_unchecked_mut(used) = attr.id;
-                used += 1;
-            }
-        }
+fn payload(call: &Call, key: VerbKey, header: &decode::Header, record: &mut FailureRecord) {
+    let Some(wanted) = verb::payload_of(key) else { return };
+    let Some(attr) = decode::find::<{ ATTRS as u32 }>(call.request, header.attrs(), wanted.attr) else { return };
+    if attr.len > verb::ATTR_INLINE_LEN {
+        let length = u64::from(if attr.len < wanted.len { attr.len } else { wanted.len });
+        // SAFETY: the target has PAYLOAD bytes.
+        record.payload_len =
+            unsafe { read::user_bytes::<{ PAYLOAD as u32 }>(record.payload.as_mut_ptr(), attr.data, length) };
     }
 }
-
-const _: () = assert!(role::INNER == 0 && size_of::<QpKey>() == 16);

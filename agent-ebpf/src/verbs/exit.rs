@@ -10,13 +10,14 @@
 //! - `EOPNOTSUPP` of a query is probing; of a verb that creates, modifies or registers it is a failure, marked
 //!   unsupported.
 //! - `ERESTART*` (512, 513, 514, 516) starts the call again: nothing has happened yet (include/linux/errno.h).
+//! - `EAGAIN` of `rdma_get_cm_event` on a non-blocking file says that there is no event yet.
 //! - Every other negative result is a failure. A call that succeeds clears what failed on its way.
 
 use agent_common::counter;
 use agent_common::histogram;
 use agent_common::hook::{Cookie, layer, role};
-use agent_common::record::{CHAIN, Call, ErrorKey, Firmware, Link, VerbCounterKey, flag, outcome};
-use agent_common::verb::{self, VerbKey, interface};
+use agent_common::record::{Call, ErrorKey, Link, VerbCounterKey, flag, outcome};
+use agent_common::verb::{VerbKey, interface};
 use aya_ebpf::helpers::generated::bpf_ktime_get_ns;
 
 use super::{chain, decode, event, qp};
@@ -25,6 +26,7 @@ use crate::maps;
 const EOPNOTSUPP: i32 = -95;
 const EPROTONOSUPPORT: i32 = -93;
 const ENOSPC: i32 = -28;
+const EAGAIN: i32 = -11;
 const ENOTTY: i32 = -25;
 const ENOIOCTLCMD: i32 = -515;
 const ERESTARTSYS: i32 = -512;
@@ -32,13 +34,16 @@ const ERESTARTNOINTR: i32 = -513;
 const ERESTARTNOHAND: i32 = -514;
 const ERESTART_RESTARTBLOCK: i32 = -516;
 
+/// `RDMA_USER_CM_CMD_GET_EVENT` (include/uapi/rdma/rdma_user_cm.h).
+const GET_EVENT: VerbKey = VerbKey::ucma(12);
+
 /// Stands in counters for what no table of the kernel's knows, so that a caller cannot fill ours with numbers.
 const NO_SUCH: u16 = 0xffff;
 
 /// Closes the thread's record.
 #[inline(always)]
 pub fn leave(cookie: Cookie, result: u64) {
-    if maps::halted() {
+    if maps::settings().is_none() {
         return;
     }
     let thread = super::thread();
@@ -56,7 +61,8 @@ pub fn leave(cookie: Cookie, result: u64) {
 #[inline(always)]
 fn without_entry(cookie: Cookie, result: u64) {
     let error = cookie.error_of(result);
-    let outcome = classify(error, VerbKey(0), None);
+    let own = Link { hook: cookie.hook(), layer: layer::SYSCALL, role: cookie.role(), error };
+    let outcome = classify(error, VerbKey::UNKNOWN, own);
     count(&VerbCounterKey { key: 0, rdev: 0, reserved: 0 }, outcome, 0);
     if outcome == outcome::FAILURE {
         maps::count_error(&ErrorKey { key: 0, rdev: 0, errno: -error as u16, hook: cookie.hook() });
@@ -87,22 +93,22 @@ fn returned(call: &mut Call, cookie: Cookie, result: u64) {
         return;
     }
     let own = Link { hook: cookie.hook(), layer: layer::SYSCALL, role: cookie.role(), error };
-    let answer = chain::answer(call, error).map_or(own, |(_, link)| link);
-    let outcome = classify(error, key, Some(answer));
-    let counted = VerbCounterKey { key: counted(key, error, answer).0, rdev: call.rdev, reserved: 0 };
+    let answer = chain::answer(call, own);
+    let outcome = classify(error, key, answer.link);
+    let counted = VerbCounterKey { key: counted(key, error, answer.link).0, rdev: call.rdev, reserved: 0 };
     count(&counted, outcome, 0);
     match outcome {
         outcome::FAILURE => {
             let errno = -error as u16;
-            maps::count_error(&ErrorKey { key: counted.key, rdev: call.rdev, errno, hook: answer.hook });
+            maps::count_error(&ErrorKey { key: counted.key, rdev: call.rdev, errno, hook: answer.link.hook });
             if error == EOPNOTSUPP {
                 call.flags |= flag::UNSUPPORTED;
             }
-            event::send(call, own, error, now, duration);
+            event::send(call, own, answer.index, now, duration);
         }
         outcome::PROBE => {
             call.flags |= flag::PROBE;
-            event::send(call, own, error, now, duration);
+            event::send(call, own, answer.index, now, duration);
         }
         _ => {}
     }
@@ -110,13 +116,14 @@ fn returned(call: &mut Call, cookie: Cookie, result: u64) {
 
 /// One of [`outcome`].
 #[inline(always)]
-fn classify(error: i32, key: VerbKey, answer: Option<Link>) -> u32 {
+fn classify(error: i32, key: VerbKey, answer: Link) -> u32 {
     match error {
         0 => outcome::SUCCESS,
         ERESTARTSYS | ERESTARTNOINTR | ERESTARTNOHAND | ERESTART_RESTARTBLOCK => outcome::RESTART,
         ENOIOCTLCMD | ENOTTY | EPROTONOSUPPORT => outcome::PROBE,
-        EOPNOTSUPP if verb::is_query(key) => outcome::PROBE,
-        ENOSPC if answer.is_some_and(framework) => outcome::PROBE,
+        EOPNOTSUPP if key.is_query() => outcome::PROBE,
+        EAGAIN if key.0 == GET_EVENT.0 => outcome::SUCCESS,
+        ENOSPC if framework(answer) => outcome::PROBE,
         _ => outcome::FAILURE,
     }
 }
@@ -149,5 +156,3 @@ fn count(key: &VerbCounterKey, outcome: u32, duration: u64) {
         _ => counters.duration_ns += duration,
     }
 }
-
-const _: () = assert!(CHAIN == 8 && size_of::<Firmware>() == 16);

@@ -12,10 +12,7 @@ use crate::{maps, read};
 /// `mlx5:mlx5_cmd`: a firmware command has been answered (drivers/net/ethernet/mellanox/mlx5/core/diag/cmd_tracepoint.h).
 #[tracepoint]
 pub fn mlx5_command(ctx: TracePointContext) -> u32 {
-    if maps::halted() {
-        return 0;
-    }
-    let settings = maps::settings();
+    let Some(settings) = maps::settings() else { return 0 };
     let base = ctx.as_ptr() as u64;
     let error = read::kernel::<i32>(base, settings.mlx5_cmd_err).unwrap_or(0);
     if error == 0 {
@@ -33,6 +30,6 @@ pub fn mlx5_command(ctx: TracePointContext) -> u32 {
     call.flags |= flag::FIRMWARE;
     let cookie: Cookie = super::cookie(&ctx);
     // A firmware command is further in than any function, whatever its place on the stack.
-    chain::push(call, cookie, error, 0);
+    chain::push(call, cookie, error, 0, 0);
     0
 }

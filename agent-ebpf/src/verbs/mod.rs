@@ -59,8 +59,7 @@ pub fn syscall_exit_fexit(ctx: FExitContext) -> i32 {
 #[kretprobe]
 pub fn inner_exit_kretprobe(ctx: RetProbeContext) -> u32 {
     // The registers were pushed at the place the caller's return address came from.
-    let frame = ctx.as_ptr() as u64 + REGISTERS;
-    chain::returned(cookie(&ctx), ctx.ret(), frame);
+    chain::returned(cookie(&ctx), ctx.ret(), ctx.as_ptr() as u64, REGISTERS);
     0
 }
 
@@ -71,8 +70,8 @@ pub fn inner_exit_fexit(ctx: FExitContext) -> i32 {
     // that does not depend on how many arguments the function has.
     // SAFETY: a helper that only reads the context.
     let arguments = unsafe { bpf_get_func_arg_cnt(ctx.as_ptr()) } as u64;
-    let frame = ctx.as_ptr() as u64 + 8 * (arguments + 1) + TRAMPOLINE;
-    chain::returned(cookie(&ctx), result(&ctx), frame);
+    let above = 8 * (arguments + 1) + TRAMPOLINE;
+    chain::returned(cookie(&ctx), result(&ctx), ctx.as_ptr() as u64, above);
     0
 }
 

@@ -62,7 +62,7 @@ fn created(call: &Call) {
 #[inline(always)]
 fn modified(call: &Call) {
     let Some(header) = read::user::<decode::Header>(call.request) else { return };
-    let Some(attr) = decode::find(call.request, header.attrs(), verb::ATTR_CORE_IN) else { return };
+    let Some(attr) = decode::find::<{ decode::COMMAND_ATTRS }>(call.request, header.attrs(), verb::ATTR_CORE_IN) else { return };
     let (Some(handle), Some(mask), Some(state)) = (
         read::user::<u32>(attr.data + MODIFY_HANDLE),
         read::user::<u32>(attr.data + MODIFY_MASK),
@@ -87,7 +87,7 @@ pub fn named(call: &Call, record: &FailureRecord) -> Option<QpKey> {
             unsafe { record.request.as_ptr().add(MODIFY_HANDLE as usize).cast::<u32>().read_unaligned() }
         }
         interface::IOCTL if key.object() == OBJECT_QP && key.method() == METHOD_QP_DESTROY => {
-            decode::find(call.request, record.attrs_len, 0)?.data as u32
+            decode::find::<1>(call.request, record.attrs_len, ATTR_HANDLE)?.data as u32
         }
         _ => return None,
     };

@@ -113,7 +113,7 @@ impl KernelFacts {
             bpf_jit_enable: sysctl("net/core/bpf_jit_enable"),
             ftrace_enabled: sysctl("kernel/ftrace_enabled"),
             memlock: text_of(proc("self/limits")).and_then(|limits| text::memlock(&limits)),
-            bpffs: text::mount_point(&mounts, "bpf"),
+            bpffs: find_bpffs(roots, &mounts),
         }
     }
 
@@ -128,8 +128,15 @@ impl KernelFacts {
 /// The first place where tracefs really is: a usual one with its `events` folder, else where it is mounted.
 fn find_tracefs(roots: &Roots, mounts: &str) -> Option<PathBuf> {
     let mut candidates = roots.tracefs_candidates();
-    candidates.extend(text::mount_point(mounts, "tracefs"));
+    candidates.extend(text::mount_points(mounts, "tracefs"));
     candidates.into_iter().find(|path| path.join("events").is_dir())
+}
+
+/// bpffs at its usual or given place, else anywhere.
+fn find_bpffs(roots: &Roots, mounts: &str) -> Option<PathBuf> {
+    let points = text::mount_points(mounts, "bpf");
+    let usual = roots.bpffs();
+    if points.contains(&usual) { Some(usual) } else { points.into_iter().next() }
 }
 
 /// Tries to open `kprobe_events` for appending and writes nothing. Truncating it would delete every probe on the
@@ -174,7 +181,7 @@ mod tests {
             ("proc/sys/kernel/perf_event_paranoid", "3\n"),
             ("proc/sys/kernel/kptr_restrict", "many\n"),
             ("proc/self/status", "CapEff:\t000001ffffffffff\n"),
-            ("proc/self/mounts", "none /b bpf rw 0 0\n"),
+            ("proc/self/mounts", "none /b bpf rw 0 0\nnone /c bpf rw 0 0\n"),
             ("proc/filesystems", "nodev\ttracefs\n"),
             ("proc/modules", "ib_core 1 0 - Live 0x0\nib_uverbs 1 0 - Live 0x0\next4 1 0 - Live 0x0\n"),
             ("proc/version", "Linux version 6.12.48 #1 SMP PREEMPT_DYNAMIC Debian\n"),
@@ -189,7 +196,8 @@ mod tests {
         for (module, bytes) in [("vmlinux", b"\x9f\xeb\x01"), ("ib_core", b"\x9f\xeb\x01"), ("ib_uverbs", b"\0\0\0")] {
             file(root, &format!("sys/kernel/btf/{module}"), bytes);
         }
-        let facts = KernelFacts::read(&Roots::at(root.join("sys"), root.join("proc")));
+        let mut roots = Roots::at(root.join("sys"), root.join("proc"));
+        let facts = KernelFacts::read(&roots);
         assert_eq!(facts.release.as_deref(), Some("6.12.48"));
         assert_eq!((facts.cpus_possible, facts.cpus_online), (Some(8), None));
         assert_eq!((facts.perf_event_paranoid, facts.kptr_restrict), (Some(3), None));
@@ -202,6 +210,8 @@ mod tests {
         assert_eq!(facts.tracefs, Some(root.join("sys/kernel/debug/tracing")));
         assert_eq!(facts.kprobe_events, Access::Writable);
         assert_eq!(facts.bpffs, Some(PathBuf::from("/b")));
+        roots.bpffs = Some(PathBuf::from("/c"));
+        assert_eq!(KernelFacts::read(&roots).bpffs, roots.bpffs);
         let probes = fs::read_to_string(root.join("sys/kernel/debug/tracing/kprobe_events")).unwrap();
         assert_eq!(probes, "p:keep/me do_exit\n", "looking must not remove anybody's probes");
     }

@@ -82,13 +82,14 @@ pub(crate) fn memlock(limits: &str) -> Option<Limit> {
     }
 }
 
-/// The first mount point of a type of file system in /proc/self/mounts.
-pub(crate) fn mount_point(mounts: &str, kind: &str) -> Option<PathBuf> {
-    mounts.lines().find_map(|line| {
+/// The mount points of a type of file system in /proc/self/mounts.
+pub(crate) fn mount_points(mounts: &str, kind: &str) -> Vec<PathBuf> {
+    let of_kind = mounts.lines().filter_map(|line| {
         let mut fields = line.split(' ').skip(1);
         let point = fields.next()?;
         (fields.next()? == kind).then(|| PathBuf::from(unescaped(point)))
-    })
+    });
+    of_kind.collect()
 }
 
 /// A mount point without the kernel's octal escapes for space, tab, line feed and backslash.
@@ -169,11 +170,14 @@ mod tests {
     #[test]
     fn mounts_are_found_by_type() {
         let mounts = "sysfs /sys sysfs rw 0 0\nbpf /sys/fs/my\\040bpf bpf rw 0 0\nx\nbpf /second bpf rw 0 0\n";
-        for (kind, expected) in
-            [("sysfs", Some("/sys")), ("bpf", Some("/sys/fs/my bpf")), ("tracefs", None), ("", None)]
-        {
-            assert_eq!(mount_point(mounts, kind), expected.map(PathBuf::from), "{kind:?}");
-        }
+        let check = |kind, expected: &[&str]| {
+            let expected: Vec<PathBuf> = expected.iter().map(PathBuf::from).collect();
+            assert_eq!(mount_points(mounts, kind), expected, "{kind:?}");
+        };
+        check("sysfs", &["/sys"]);
+        check("bpf", &["/sys/fs/my bpf", "/second"]);
+        check("tracefs", &[]);
+        check("", &[]);
         let filesystems = "nodev\tsysfs\nnodev\ttracefs\n\text4\n";
         assert!(has_filesystem(filesystems, "tracefs") && has_filesystem(filesystems, "ext4"));
         assert!(!has_filesystem(filesystems, "bpf") && !has_filesystem(filesystems, "nodev"));

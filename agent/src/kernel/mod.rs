@@ -1,2 +1,15 @@
-//! kernel
+//! The kernel side as user space sees it: loaded, attached, read. The only place that names aya, and the only one with
+//! `unsafe` in the agent.
+#![expect(unsafe_code, reason = "system calls that no library makes; every block says why it is sound")]
+
+mod attach;
+mod btf;
+mod maps;
+mod object;
 pub(crate) mod state;
+mod sys;
+mod tracefs;
+mod tracer;
+
+pub(crate) use attach::program_names;
+pub(crate) use tracer::{Options, Tracer};

@@ -39,6 +39,8 @@ pub(crate) enum State {
         function: String,
         /// The module that holds it; empty for the kernel itself.
         module: String,
+        /// Why not by a better means, if one was tried.
+        instead: Option<String>,
     },
     /// This kernel has no such function.
     Unsupported(String),
@@ -74,8 +76,11 @@ impl State {
 impl fmt::Display for State {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Attached { how, function, module } if module.is_empty() => write!(f, "{} {function}", how.name()),
-            Self::Attached { how, function, module } => write!(f, "{} {module}:{function}", how.name()),
+            Self::Attached { how, function, module, instead } => {
+                let colon = if module.is_empty() { "" } else { ":" };
+                write!(f, "{} {module}{colon}{function}", how.name())?;
+                instead.as_ref().map_or(Ok(()), |why| write!(f, " ({why})"))
+            }
             Self::Unsupported(why)
             | Self::Waiting(why)
             | Self::Failed(why)

@@ -16,6 +16,8 @@ const BPF_BTF_GET_NEXT_ID: libc::c_long = 23;
 const BPF_LINK_CREATE: libc::c_long = 28;
 const BPF_ENABLE_STATS: libc::c_long = 32;
 
+const BPF_PROG_TYPE_KPROBE: u32 = 2;
+const BPF_PROG_TYPE_TRACEPOINT: u32 = 5;
 const BPF_PROG_TYPE_TRACING: u32 = 26;
 const BPF_PERF_EVENT: u32 = 41;
 /// Room for what the verifier says of a refused program.
@@ -124,27 +126,40 @@ fn raw(fd: BorrowedFd<'_>) -> u32 {
     u32::try_from(fd.as_raw_fd()).unwrap_or(u32::MAX)
 }
 
-/// Loads a program that runs before or after one kernel function, named by BTF id; `object` is the module's BTF, `None`
-/// for vmlinux.
+/// What a program is made to run on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Kind<'a> {
+    /// Kprobe events, entry or return.
+    Kprobe,
+    /// Tracepoints, by their trace event.
+    Tracepoint,
+    /// Before or after one kernel function, named by its BTF id; `object` is its module's BTF, `None` for vmlinux.
+    Tracing { at: Tracing, function: u32, object: Option<BorrowedFd<'a>> },
+}
+
+/// Loads a program.
 ///
 /// # Errors
 ///
 /// The kernel's error, with the end of the verifier's log where it has written one.
-pub(crate) fn load_tracing(
+pub(crate) fn load_program(
     name: &str,
     instructions: &[bpf_insn],
     license: &CString,
-    kind: Tracing,
-    function: u32,
-    object: Option<BorrowedFd<'_>>,
+    kind: Kind<'_>,
 ) -> io::Result<OwnedFd> {
+    let (prog_type, attach_type, function, object) = match kind {
+        Kind::Kprobe => (BPF_PROG_TYPE_KPROBE, 0, 0, None),
+        Kind::Tracepoint => (BPF_PROG_TYPE_TRACEPOINT, 0, 0, None),
+        Kind::Tracing { at, function, object } => (BPF_PROG_TYPE_TRACING, at as u32, function, object),
+    };
     let mut attr = ProgLoad {
-        prog_type: BPF_PROG_TYPE_TRACING,
+        prog_type,
         insn_cnt: u32::try_from(instructions.len()).unwrap_or(u32::MAX),
         insns: instructions.as_ptr() as u64,
         license: license.as_ptr() as u64,
         prog_name: program_name(name),
-        expected_attach_type: kind as u32,
+        expected_attach_type: attach_type,
         attach_btf_id: function,
         attach_btf_obj_fd: object.map_or(0, raw),
         ..ProgLoad::default()

@@ -14,7 +14,7 @@ use crate::daemon::handle::{Info, Loss};
 use crate::host::rdma::{RdmaDevice, RdmaFacts};
 use crate::kernel::state::{HookState, Snapshot, State};
 use crate::probes::{Hook, Subject};
-use crate::verbs::asynchronous::{cm_event_name, device_event_name};
+use crate::verbs::asynchronous::{cm_name, device_name};
 use page::{Page, Value};
 use seats::{OTHER, Seats, UNKNOWN};
 use table::Metric;
@@ -106,13 +106,13 @@ impl Metrics {
 
     fn add_events(&mut self, page: &mut Page, snapshot: &Snapshot) {
         for (event, count) in (0u32..).zip(&snapshot.cm_events).filter(|(_, count)| **count > 0) {
-            page.add(Metric::CmEvents, &[&cm_event_name(event)], Value::Whole(*count));
+            page.add(Metric::CmEvents, &[&cm_name(event)], Value::Whole(*count));
         }
         for (device, port, event, count) in &snapshot.device_events {
             let device = if device.is_empty() { UNKNOWN } else { device };
             let device = self.seats.device(device);
             let port = if *port == 0 { String::new() } else { port.to_string() };
-            let event = device_event_name(*event);
+            let event = device_name(*event);
             let event = if self.seats.take(device, Metric::DeviceEvents, &format!("{port} {event}")) {
                 [device, &port, &event].map(str::to_owned)
             } else {

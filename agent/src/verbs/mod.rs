@@ -1,4 +1,6 @@
 //! The verbs tracer on the user side: names, requests, records.
 
+pub(crate) mod asynchronous;
 pub(crate) mod names;
+pub(crate) mod record;
 pub(crate) mod request;

@@ -86,7 +86,7 @@ pub(super) const CHECKS: &[Check] = &[
         needed_for: "return probes that miss nothing",
         costs: "returns may be missed under load: a pool of about 2 per CPU",
         run: kernel::kprobe_events,
-        mend: "mount tracefs, run as its owner (root), and leave its folder writable to the service",
+        mend: "mount tracefs writable and run as its owner, root; needs a kernel built with CONFIG_KPROBE_EVENTS=y",
     },
     Check {
         name: "ftrace",

@@ -1,0 +1,125 @@
+//! `fabricscope hooks`: every hook, what it is attached to, how, and what it has seen.
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use serde::Serialize;
+
+use crate::host::roots::Roots;
+use crate::kernel::state::{HookState, State};
+use crate::kernel::{Options, Tracer};
+use crate::probes::{Hook, Subject};
+
+/// Arguments of `fabricscope hooks`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct HooksArgs {
+    /// One JSON object a line.
+    #[arg(long)]
+    json: bool,
+    /// Attach all rows of the probe table, not only those that are always on.
+    #[arg(long)]
+    all: bool,
+    /// Never use fexit.
+    #[arg(long)]
+    no_fexit: bool,
+    /// Only show the table: attach nothing.
+    #[arg(long, conflicts_with_all = ["all", "no_fexit"])]
+    table: bool,
+    #[command(flatten)]
+    roots: Roots,
+}
+
+/// One line of JSON.
+#[derive(Debug, Serialize)]
+struct Row<'a> {
+    hook: &'a str,
+    subject: &'a str,
+    layer: &'a str,
+    functions: &'a [&'a str],
+    modules: &'a [&'a str],
+    default: bool,
+    verified: bool,
+    programs: Vec<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    state: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    attach: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    function: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    module: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    run_count: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    run_time_ns: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    missed: Option<u64>,
+}
+
+/// Attaches what this kernel takes, shows it, and detaches again.
+///
+/// # Errors
+///
+/// If the kernel side cannot be loaded or the output cannot be written.
+pub(crate) fn run(args: &HooksArgs) -> anyhow::Result<ExitCode> {
+    let out = &mut io::stdout().lock();
+    if args.table {
+        for (_, hook) in Hook::all() {
+            print(out, args.json, hook, None)?;
+        }
+        return Ok(ExitCode::SUCCESS);
+    }
+    let tracer = Tracer::start(&Options {
+        roots: args.roots.clone(),
+        latency: true,
+        subjects: vec![Subject::Verbs, Subject::Cm, Subject::Device],
+        all: args.all,
+        fexit: !args.no_fexit,
+    })?;
+    for (state, (_, hook)) in tracer.hooks().iter().zip(Hook::all()) {
+        print(out, args.json, hook, Some(state))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn print(out: &mut impl Write, json: bool, hook: &Hook, state: Option<&HookState>) -> anyhow::Result<()> {
+    if json {
+        serde_json::to_writer(&mut *out, &row(hook, state))?;
+        writeln!(out)?;
+        return Ok(());
+    }
+    let (name, text) = state.map_or(("", hook.functions.join(" ")), |s| (s.state.name(), s.state.to_string()));
+    writeln!(out, "{:<22} {:<8} {:<12} {}", hook.name, hook.layer.name(), name, text)?;
+    Ok(())
+}
+
+fn row<'a>(hook: &'a Hook, state: Option<&'a HookState>) -> Row<'a> {
+    let (attach, function, module, reason) = match state.map(|state| &state.state) {
+        Some(State::Attached { how, function, module, instead }) => {
+            let module = (!module.is_empty()).then_some(module.as_str());
+            (Some(how.name()), Some(function.as_str()), module, instead.clone())
+        }
+        Some(other) => (None, None, None, Some(other.to_string())),
+        None => (None, None, None, None),
+    };
+    Row {
+        hook: hook.name,
+        subject: hook.subject.name(),
+        layer: hook.layer.name(),
+        functions: hook.functions,
+        modules: hook.modules,
+        default: hook.default,
+        verified: hook.verified,
+        programs: crate::kernel::program_names(hook),
+        state: state.map(|state| state.state.name()),
+        attach,
+        function,
+        module,
+        reason,
+        run_count: state.map(|state| state.run_count),
+        run_time_ns: state.map(|state| state.run_time_ns),
+        missed: state.map(|state| state.missed),
+    }
+}

@@ -1,0 +1,157 @@
+//! Reading the kernel side's maps. Values are bytes until they are decoded here.
+
+use std::borrow::Borrow;
+
+use agent_common::histogram::BUCKETS;
+use agent_common::record::{DEVICE_NAME, VerbCounters};
+use agent_common::settings::Settings;
+use agent_common::verb::VerbKey;
+use anyhow::Context as _;
+use aya::Pod;
+use aya::maps::{Array, HashMap, Map, MapData, MapError, PerCpuArray, PerCpuHashMap, PerCpuValues};
+
+use super::object::Object;
+use super::state::{InFlight, Snapshot};
+
+/// Bytes of the values and keys (see `agent_common::record`).
+const CALL: usize = 200;
+const VERB_KEY: usize = 16;
+const VERB_VALUE: usize = 4;
+const ERROR_KEY: usize = 16;
+const DEVICE_KEY: usize = 72;
+/// More entries than any map has: an iteration that is disturbed by deletions starts over, and must end all the same.
+const STEPS: usize = 20_000;
+
+const _: () = {
+    use agent_common::record::{Call, DeviceEventKey, ErrorKey, VerbCounterKey};
+    assert!(size_of::<Call>() == CALL && size_of::<VerbCounterKey>() == VERB_KEY);
+    assert!(size_of::<VerbCounters>() == VERB_VALUE * 8 && size_of::<ErrorKey>() == ERROR_KEY);
+    assert!(size_of::<DeviceEventKey>() == DEVICE_KEY);
+};
+
+/// Gives the kernel side its settings.
+///
+/// # Errors
+///
+/// If the kernel refuses.
+pub(crate) fn set_settings(object: &mut Object, settings: &Settings) -> anyhow::Result<()> {
+    let mut map: Array<_, [u32; Settings::WORDS]> = Array::try_from(object.map_mut("SETTINGS")?)?;
+    map.set(0, settings.words(), 0).context("writing the kernel side's settings")
+}
+
+/// Reads all counters.
+///
+/// # Errors
+///
+/// If a map cannot be read.
+pub(crate) fn snapshot(object: &Object) -> anyhow::Result<Snapshot> {
+    Ok(Snapshot {
+        calls: calls(object.map("VERBS")?)?,
+        errors: errors(object.map("ERRORS")?)?,
+        durations: durations(object.map("HISTOGRAM")?)?,
+        lost: array(object.map("LOST")?)?,
+        cm_events: array(object.map("CM_EVENTS")?)?,
+        device_events: device_events(object.map("DEVICE_EVENTS")?)?,
+        in_flight: in_flight(object.map("INFLIGHT")?)?,
+    })
+}
+
+fn calls(map: &Map) -> anyhow::Result<Vec<(u32, VerbKey, VerbCounters)>> {
+    let entries: Vec<([u8; VERB_KEY], PerCpuValues<[u64; VERB_VALUE]>)> = entries(map)?;
+    let row = |(key, values): &([u8; VERB_KEY], PerCpuValues<[u64; VERB_VALUE]>)| {
+        let [calls, failures, probes, duration_ns] = sum(values);
+        (word(key, 8), VerbKey(long(key, 0)), VerbCounters { calls, failures, probes, duration_ns })
+    };
+    Ok(entries.iter().map(row).collect())
+}
+
+fn errors(map: &Map) -> anyhow::Result<Vec<(u32, VerbKey, u16, u16, u64)>> {
+    let entries: Vec<([u8; ERROR_KEY], PerCpuValues<u64>)> = entries(map)?;
+    let row = |(key, values): &([u8; ERROR_KEY], PerCpuValues<u64>)| {
+        let packed = word(key, 12);
+        let (errno, hook) = if cfg!(target_endian = "little") {
+            (packed as u16, (packed >> 16) as u16)
+        } else {
+            ((packed >> 16) as u16, packed as u16)
+        };
+        (word(key, 8), VerbKey(long(key, 0)), errno, hook, values.iter().sum())
+    };
+    Ok(entries.iter().map(row).collect())
+}
+
+fn durations(map: &Map) -> anyhow::Result<Vec<(VerbKey, [u64; BUCKETS])>> {
+    let entries: Vec<([u8; 8], PerCpuValues<[u64; BUCKETS]>)> = entries(map)?;
+    Ok(entries.iter().map(|(key, values)| (VerbKey(long(key, 0)), sum(values))).collect())
+}
+
+fn device_events(map: &Map) -> anyhow::Result<Vec<(String, u32, u32, u64)>> {
+    let entries: Vec<([u8; DEVICE_KEY], PerCpuValues<u64>)> = entries(map)?;
+    let row = |(key, values): &([u8; DEVICE_KEY], PerCpuValues<u64>)| {
+        let name = text(key.get(..DEVICE_NAME).unwrap_or_default());
+        (name, word(key, DEVICE_NAME), word(key, DEVICE_NAME + 4), values.iter().sum())
+    };
+    Ok(entries.iter().map(row).collect())
+}
+
+fn in_flight(map: &Map) -> anyhow::Result<Vec<InFlight>> {
+    let map: HashMap<_, u64, [u8; CALL]> = HashMap::try_from(map)?;
+    let mut calls: Vec<InFlight> = Vec::new();
+    for entry in map.iter().take(STEPS) {
+        // A call that ends while it is looked at is no longer in flight.
+        let Ok((thread, call)) = entry else { continue };
+        let call = InFlight {
+            pid: (thread >> 32) as u32,
+            tid: thread as u32,
+            start_ns: long(&call, 0),
+            key: VerbKey(long(&call, 8)),
+            rdev: word(&call, 184),
+        };
+        if !calls.contains(&call) {
+            calls.push(call);
+        }
+    }
+    Ok(calls)
+}
+
+const _: () = assert!(std::mem::offset_of!(agent_common::record::Call, rdev) == 184);
+
+fn array(map: &Map) -> anyhow::Result<Vec<u64>> {
+    let map: PerCpuArray<_, u64> = PerCpuArray::try_from(map)?;
+    let values: Result<Vec<_>, MapError> = map.iter().collect();
+    Ok(values?.iter().map(|values| values.iter().sum()).collect())
+}
+
+/// The entries of a per-CPU map.
+fn entries<K: Pod + PartialEq, V: Pod>(map: &Map) -> anyhow::Result<Vec<(K, PerCpuValues<V>)>> {
+    let map: PerCpuHashMap<&MapData, K, V> = PerCpuHashMap::try_from(map)?;
+    iterate(&map)
+}
+
+fn iterate<T: Borrow<MapData>, K: Pod, V: Pod>(
+    map: &PerCpuHashMap<T, K, V>,
+) -> anyhow::Result<Vec<(K, PerCpuValues<V>)>> {
+    let entries: Result<Vec<_>, MapError> = map.iter().take(STEPS).collect();
+    Ok(entries?)
+}
+
+fn sum<const N: usize>(values: &PerCpuValues<[u64; N]>) -> [u64; N] {
+    let mut total = [0u64; N];
+    for value in values.iter() {
+        for (sum, one) in total.iter_mut().zip(value) {
+            *sum = sum.wrapping_add(*one);
+        }
+    }
+    total
+}
+
+fn word(bytes: &[u8], at: usize) -> u32 {
+    bytes.get(at..at + 4).and_then(|bytes| bytes.try_into().ok()).map_or(0, u32::from_ne_bytes)
+}
+
+fn long(bytes: &[u8], at: usize) -> u64 {
+    bytes.get(at..at + 8).and_then(|bytes| bytes.try_into().ok()).map_or(0, u64::from_ne_bytes)
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes.split(|byte| *byte == 0).next().unwrap_or_default()).into_owned()
+}

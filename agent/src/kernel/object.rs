@@ -1,0 +1,113 @@
+//! The kernel side's object: its maps, made once, and its programs, loaded once for each hook.
+//!
+//! aya makes the maps and reads the object. The programs are loaded here, since a hook's program needs a target in a
+//! module's BTF, which aya does not offer, and an account of its own.
+
+use std::collections::HashSet;
+use std::ffi::CString;
+use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
+
+use anyhow::{Context as _, bail};
+use aya::maps::Map;
+use aya::{Ebpf, EbpfLoader};
+use aya_obj::generated::bpf_insn;
+
+use super::sys::{self, Kind};
+
+/// The kernel side as it was built with this program; empty if it was built without.
+static OBJECT: &[u8] = aya::include_bytes_aligned!(env!("FABRICSCOPE_OBJECT"));
+
+/// The loaded object.
+#[derive(Debug)]
+pub(crate) struct Object {
+    ebpf: Ebpf,
+    /// The programs with their references to maps and functions filled in.
+    code: aya_obj::Object,
+    license: CString,
+}
+
+impl Object {
+    /// Makes the maps.
+    ///
+    /// # Errors
+    ///
+    /// If this program was built without the kernel side, or the kernel refuses a map.
+    pub(crate) fn load() -> anyhow::Result<Self> {
+        if OBJECT.is_empty() {
+            bail!("this fabricscope was built without its kernel side; run `cargo xtask setup` and build it again");
+        }
+        let ebpf = EbpfLoader::new()
+            .load(OBJECT)
+            .context("making the BPF maps (this needs root, or CAP_BPF and CAP_PERFMON)")?;
+        let mut code = aya_obj::Object::parse(OBJECT).context("reading the kernel side's object")?;
+        let text: HashSet<usize> = code.functions.keys().map(|(section, _)| *section).collect();
+        let maps = code.maps.clone();
+        let fds = maps.iter().filter_map(|(name, map)| Some((name.as_str(), fd(ebpf.map(name)?)?, map)));
+        code.relocate_maps(fds, &text).context("binding the programs to the maps")?;
+        code.relocate_calls(&text).context("binding the programs to their functions")?;
+        let license = code.license.clone();
+        Ok(Self { ebpf, code, license })
+    }
+
+    /// Loads a program of the object.
+    ///
+    /// # Errors
+    ///
+    /// If the object has no such program, or the kernel refuses it.
+    pub(crate) fn program(&self, program: &str, name: &str, kind: Kind<'_>) -> anyhow::Result<OwnedFd> {
+        let instructions = self.instructions(program)?;
+        Ok(sys::load_program(name, instructions, &self.license, kind)?)
+    }
+
+    fn instructions(&self, program: &str) -> anyhow::Result<&[bpf_insn]> {
+        let found = self.code.programs.get(program);
+        let function = found.and_then(|program| self.code.functions.get(&program.function_key()));
+        Ok(&function.with_context(|| format!("the kernel side has no program {program}"))?.instructions)
+    }
+
+    /// The names of all programs of the object.
+    pub(crate) fn programs(&self) -> impl Iterator<Item = &str> {
+        self.code.programs.keys().map(String::as_str)
+    }
+
+    /// A map by name.
+    ///
+    /// # Errors
+    ///
+    /// If there is none.
+    pub(crate) fn map(&self, name: &str) -> anyhow::Result<&Map> {
+        self.ebpf.map(name).with_context(|| format!("the kernel side has no map {name}"))
+    }
+
+    /// A map by name, to be written.
+    ///
+    /// # Errors
+    ///
+    /// If there is none.
+    pub(crate) fn map_mut(&mut self, name: &str) -> anyhow::Result<&mut Map> {
+        self.ebpf.map_mut(name).with_context(|| format!("the kernel side has no map {name}"))
+    }
+
+    /// Takes a map out for the one who reads it.
+    ///
+    /// # Errors
+    ///
+    /// If there is none.
+    pub(crate) fn take_map(&mut self, name: &str) -> anyhow::Result<Map> {
+        self.ebpf.take_map(name).with_context(|| format!("the kernel side has no map {name}"))
+    }
+}
+
+/// The descriptor of a map of one of the types in use.
+fn fd(map: &Map) -> Option<i32> {
+    match map {
+        Map::Array(data)
+        | Map::HashMap(data)
+        | Map::LruHashMap(data)
+        | Map::PerCpuArray(data)
+        | Map::PerCpuHashMap(data)
+        | Map::RingBuf(data) => Some(data.fd().as_fd().as_raw_fd()),
+        _ => None,
+    }
+}
+

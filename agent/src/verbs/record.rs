@@ -1,0 +1,245 @@
+//! From the bytes of a ring-buffer record to an event. Every field is read with checks; a record that is too short, of
+//! an unknown kind or with impossible lengths is an error, and never a wrong event.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::time::{Duration, SystemTime};
+
+use agent_common::record::{ATTR_BYTES, ATTRS, CHAIN, COMM, DEVICE_NAME, PAYLOAD, REQUEST, flag, kind};
+use agent_common::verb::VerbKey;
+use bytes::Buf;
+
+use super::{asynchronous, names, request};
+use crate::event::{CmEvent, DeviceEvent, Event, Failure, Firmware, KnownQp, Link};
+use crate::host::device_number::DeviceNumber;
+use crate::host::rdma::RdmaFacts;
+use crate::host::roots::Roots;
+use crate::probes::{Hook, Layer};
+
+/// Why a record is none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum DecodeError {
+    /// It ends before its kind does.
+    #[error("a record that is cut short")]
+    Short,
+    /// Its kind is not known.
+    #[error("a record of the unknown kind {0}")]
+    Kind(u32),
+    /// A field has a value it cannot have.
+    #[error("a record whose {0} is impossible")]
+    Field(&'static str),
+}
+
+impl From<bytes::TryGetError> for DecodeError {
+    fn from(_: bytes::TryGetError) -> Self {
+        Self::Short
+    }
+}
+
+/// What decoding needs to know of this host.
+#[derive(Debug)]
+pub(crate) struct Decoder {
+    roots: Roots,
+    devices: RdmaFacts,
+    /// The function each row of the probe table is attached to.
+    functions: Vec<Option<String>>,
+    /// What `CLOCK_MONOTONIC` has to be added to.
+    epoch: SystemTime,
+}
+
+impl Decoder {
+    /// Looks at the host's RDMA devices.
+    pub(crate) fn new(roots: &Roots) -> Self {
+        Self { devices: RdmaFacts::read(roots), roots: roots.clone(), functions: Vec::new(), epoch: epoch() }
+    }
+
+    /// Looks again: devices, the clocks, and which function each hook is attached to.
+    pub(crate) fn refresh(&mut self, functions: Vec<Option<String>>) {
+        self.devices = RdmaFacts::read(&self.roots);
+        self.epoch = epoch();
+        self.functions = functions;
+    }
+
+    /// The devices as last looked at.
+    pub(crate) fn devices(&self) -> &RdmaFacts {
+        &self.devices
+    }
+
+    /// The RDMA device behind a device file's number (kernel encoding).
+    pub(crate) fn device_of(&self, rdev: u32) -> Option<&str> {
+        if rdev == 0 { None } else { self.devices.device_of(DeviceNumber::from_kernel(rdev)) }
+    }
+
+    /// Reads a record.
+    ///
+    /// # Errors
+    ///
+    /// If the bytes are no record.
+    pub(crate) fn decode(&self, mut bytes: &[u8]) -> Result<Event, DecodeError> {
+        match bytes.try_get_u32_ne()? {
+            kind::FAILURE => Ok(Event::Verbs(Box::new(self.failure(bytes)?))),
+            kind::CM => Ok(Event::Cm(self.cm(bytes)?)),
+            kind::DEVICE => Ok(Event::Device(self.device(bytes)?)),
+            other => Err(DecodeError::Kind(other)),
+        }
+    }
+
+    fn time(&self, monotonic_ns: u64) -> SystemTime {
+        self.epoch + Duration::from_nanos(monotonic_ns)
+    }
+
+    fn failure(&self, mut b: &[u8]) -> Result<Failure, DecodeError> {
+        let flags = b.try_get_u32_ne()?;
+        let [monotonic_ns, duration_ns, key, cgroup_id] = longs(&mut b)?;
+        let [pid, tid, uid, rdev] = words(&mut b)?;
+        let error = b.try_get_i32_ne()?;
+        let [answer, chain_len, attrs_len, request_len, payload_len, _reserved] = words(&mut b)?;
+        let [number, kind, state] = words(&mut b)?;
+        let [opcode, op_mod, status, syndrome] = words(&mut b)?;
+        let chain = self.chain(take(&mut b, CHAIN * 8)?, chain_len)?;
+        let comm = text(take(&mut b, COMM)?);
+        let attrs = used(take(&mut b, ATTRS * ATTR_BYTES)?, attrs_len, ATTR_BYTES, "number of attributes")?;
+        let payload = used(take(&mut b, PAYLOAD)?, payload_len, 1, "payload's length")?;
+        let core_in = used(take(&mut b, REQUEST)?, request_len, 1, "request's length")?;
+        if !(-4095..0).contains(&error) {
+            return Err(DecodeError::Field("error"));
+        }
+        let answer = usize::try_from(answer).ok().and_then(|index| chain.get(index)).cloned();
+        let key = VerbKey(key);
+        let has = |bit| flags & bit != 0;
+        Ok(Failure {
+            time: self.time(monotonic_ns),
+            monotonic_ns,
+            duration_ns: has(flag::TIMED).then_some(duration_ns),
+            key,
+            verb: names::verb_name(key),
+            device: self.device_of(rdev).map(str::to_owned),
+            errno: -error,
+            answer: answer.ok_or(DecodeError::Field("answer"))?,
+            chain,
+            chain_cut: has(flag::CHAIN_FULL),
+            firmware: has(flag::FIRMWARE).then_some(Firmware { opcode, op_mod, status, syndrome }),
+            pid,
+            tid,
+            uid,
+            comm,
+            cgroup_id,
+            probe: has(flag::PROBE),
+            unsupported: has(flag::UNSUPPORTED),
+            qp: has(flag::QP).then_some(KnownQp { number, kind, state }),
+            request: request::decode(&request::RawRequest { key, attrs, core_in, payload }),
+        })
+    }
+
+    fn chain(&self, mut bytes: &[u8], length: u32) -> Result<Vec<Link>, DecodeError> {
+        if length as usize > CHAIN {
+            return Err(DecodeError::Field("chain"));
+        }
+        let mut chain = Vec::with_capacity(length as usize);
+        for _ in 0..length {
+            let (hook, layer, _role) = (bytes.try_get_u16_ne()?, bytes.try_get_u8()?, bytes.try_get_u8()?);
+            let error = bytes.try_get_i32_ne()?;
+            chain.push(Link {
+                layer: Layer::from_number(layer).ok_or(DecodeError::Field("layer"))?,
+                function: self.function(hook)?,
+                errno: error.checked_neg().filter(|errno| *errno > 0).ok_or(DecodeError::Field("chain"))?,
+            });
+        }
+        Ok(chain)
+    }
+
+    fn function(&self, hook: u16) -> Result<String, DecodeError> {
+        let row = Hook::by_number(hook).ok_or(DecodeError::Field("hook"))?;
+        let attached = self.functions.get(usize::from(hook)).and_then(Option::as_deref);
+        Ok(attached.unwrap_or(row.name).to_owned())
+    }
+
+    fn cm(&self, mut b: &[u8]) -> Result<CmEvent, DecodeError> {
+        let event = b.try_get_u32_ne()?;
+        let time = self.time(b.try_get_u64_ne()?);
+        let status = b.try_get_i32_ne()?;
+        let cm_id = b.try_get_u32_ne()?;
+        let source = address(take(&mut b, 32)?);
+        let destination = address(take(&mut b, 32)?);
+        let (name, reason) = (asynchronous::cm_name(event), asynchronous::cm_reason(event, status));
+        Ok(CmEvent { time, event, name, status, reason, cm_id, source, destination })
+    }
+
+    fn device(&self, mut b: &[u8]) -> Result<DeviceEvent, DecodeError> {
+        /// `IB_EVENT_PORT_ACTIVE` and the other types whose element is a port.
+        const OF_PORTS: [u32; 8] = [9, 10, 11, 12, 13, 17, 18, 20];
+        let event = b.try_get_u32_ne()?;
+        let time = self.time(b.try_get_u64_ne()?);
+        let [element, _hook] = words(&mut b)?;
+        let device = text(take(&mut b, DEVICE_NAME)?);
+        let of_port = OF_PORTS.contains(&event);
+        Ok(DeviceEvent {
+            time,
+            event,
+            name: asynchronous::device_name(event),
+            device: (!device.is_empty()).then_some(device),
+            port: (of_port && element != 0).then_some(element),
+            qp: (!of_port && element != 0).then_some(element),
+        })
+    }
+}
+
+/// The wall clock at the instant at which `CLOCK_MONOTONIC` was zero.
+fn epoch() -> SystemTime {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    let seconds = u64::try_from(now.tv_sec).unwrap_or(0);
+    let since = Duration::new(seconds, u32::try_from(now.tv_nsec).unwrap_or(0));
+    SystemTime::now().checked_sub(since).unwrap_or(SystemTime::UNIX_EPOCH)
+}
+
+fn longs<const N: usize>(b: &mut &[u8]) -> Result<[u64; N], DecodeError> {
+    let mut found = [0; N];
+    for value in &mut found {
+        *value = b.try_get_u64_ne()?;
+    }
+    Ok(found)
+}
+
+fn words<const N: usize>(b: &mut &[u8]) -> Result<[u32; N], DecodeError> {
+    let mut found = [0; N];
+    for value in &mut found {
+        *value = b.try_get_u32_ne()?;
+    }
+    Ok(found)
+}
+
+fn take<'a>(b: &mut &'a [u8], length: usize) -> Result<&'a [u8], DecodeError> {
+    let (taken, rest) = b.split_at_checked(length).ok_or(DecodeError::Short)?;
+    *b = rest;
+    Ok(taken)
+}
+
+/// The used part of a fixed field.
+fn used<'a>(field: &'a [u8], count: u32, size: usize, name: &'static str) -> Result<&'a [u8], DecodeError> {
+    let length = usize::try_from(count).ok().and_then(|count| count.checked_mul(size));
+    length.and_then(|length| field.get(..length)).ok_or(DecodeError::Field(name))
+}
+
+/// Text up to its first zero; what is not UTF-8 or would steer a terminal is replaced.
+fn text(bytes: &[u8]) -> String {
+    let bytes = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
+    String::from_utf8_lossy(bytes).chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
+}
+
+/// A `struct sockaddr_in` or `sockaddr_in6`: family in the machine's byte order, port and address in the network's.
+fn address(mut bytes: &[u8]) -> Option<(IpAddr, u16)> {
+    const AF_INET: u16 = 2;
+    const AF_INET6: u16 = 10;
+    let family = bytes.try_get_u16_ne().ok()?;
+    let port = bytes.try_get_u16().ok()?;
+    match family {
+        AF_INET => Some((IpAddr::V4(Ipv4Addr::from(bytes.try_get_u32().ok()?)), port)),
+        AF_INET6 => {
+            let _flow = bytes.try_get_u32().ok()?;
+            Some((IpAddr::V6(Ipv6Addr::from(bytes.try_get_u128().ok()?)), port))
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests;

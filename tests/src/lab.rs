@@ -1,0 +1,121 @@
+//! One machine, one script, its output and files: `cargo xtask lab` as a function.
+
+use std::fs;
+use std::path::PathBuf;
+use std::sync::LazyLock;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, ensure};
+
+use crate::command::{self, tail};
+use crate::permits::Permits;
+
+/// What the lab exits with when the machine itself failed.
+const LAB_FAILED: i32 = 125;
+/// What the lab may need beside the machine: building itself, fetching a kernel on its first run.
+const PREPARATION: Duration = Duration::from_secs(900);
+/// Where a script finds the folder for its results, and itself.
+const OUT: &str = "/mnt/out";
+/// The script's name in that folder.
+const SCRIPT: &str = "script";
+
+/// Machines that run at once, for all tests of one process.
+static MACHINES: LazyLock<Permits> = LazyLock::new(Permits::of_host);
+
+/// One run of a script on a kernel.
+#[derive(Clone, Debug)]
+pub struct Lab {
+    /// The kernel, as the lab names it.
+    pub kernel: String,
+    /// Names the run's folder: one name for each script.
+    pub name: String,
+    /// A folder that the script sees at `/mnt/share`, read-only.
+    pub share: Option<PathBuf>,
+    /// Processors of the machine.
+    pub processors: u8,
+    /// When the machine is ended by force.
+    pub limit: Duration,
+    /// Whether soft-RoCE devices are made.
+    pub rdma: bool,
+}
+
+/// What a run left.
+#[derive(Debug)]
+pub struct Output {
+    /// The script's exit status.
+    pub status: i32,
+    /// The script's standard output.
+    pub stdout: String,
+    /// The script's standard error, and the lab's own.
+    pub stderr: String,
+    /// The folder that the script wrote to.
+    pub out: PathBuf,
+}
+
+impl Lab {
+    /// A machine with one processor and soft-RoCE, for at most five minutes.
+    #[must_use]
+    pub fn new(kernel: &str, name: &str) -> Self {
+        Lab {
+            kernel: kernel.to_owned(),
+            name: name.to_owned(),
+            share: None,
+            processors: 1,
+            limit: Duration::from_secs(300),
+            rdma: true,
+        }
+    }
+
+    /// Boots the kernel and runs a bash script there; it may write to `/mnt/out`.
+    ///
+    /// The script runs without `-e`: it keeps what it wants to tell in its status, output and files.
+    ///
+    /// # Errors
+    /// When the lab cannot be started or the machine fails (hang, panic, no verdict). A script's own failure is an
+    /// [`Output`].
+    pub fn run(&self, script: &str) -> Result<Output> {
+        let out = command::target().join("lab-tests").join(&self.kernel).join(&self.name);
+        if out.exists() {
+            fs::remove_dir_all(&out).with_context(|| format!("remove {}", out.display()))?;
+        }
+        fs::create_dir_all(&out).with_context(|| format!("make {}", out.display()))?;
+        fs::write(out.join(SCRIPT), script).context("write the script")?;
+        let mut command = command::xtask();
+        command.args(["lab", "--kernel", &self.kernel, "--smp", &self.processors.to_string()]);
+        command.args(["--timeout", &self.limit.as_secs().to_string()]).arg("--out").arg(&out);
+        if let Some(share) = &self.share {
+            command.arg("--share").arg(share);
+        }
+        if !self.rdma {
+            command.arg("--no-rdma");
+        }
+        command.args(["--", "bash", &format!("{OUT}/{SCRIPT}")]);
+        let machine = MACHINES.take(self.processors.into());
+        let seen = command::run(&mut command, self.limit + PREPARATION)
+            .with_context(|| format!("{} on kernel {}", self.name, self.kernel))?;
+        drop(machine);
+        // Kept beside the script's own files, for a look after a failed test.
+        fs::write(out.join("stdout"), &seen.stdout).context("keep the output")?;
+        fs::write(out.join("stderr"), &seen.stderr).context("keep the output")?;
+        let status = seen.status.code().context("the lab was ended by a signal")?;
+        ensure!(
+            status != LAB_FAILED,
+            "{} on kernel {}: the machine failed:\n{}",
+            self.name,
+            self.kernel,
+            tail(&seen.stderr, 60)
+        );
+        Ok(Output { status, stdout: seen.stdout, stderr: seen.stderr, out })
+    }
+}
+
+impl Output {
+    /// A file that the script wrote.
+    ///
+    /// # Errors
+    /// When it is not there or no text; the message ends with what the script wrote to its standard error.
+    pub fn file(&self, name: &str) -> Result<String> {
+        fs::read_to_string(self.out.join(name))
+            .with_context(|| format!("read {name}, status {}, stderr:\n{}", self.status, tail(&self.stderr, 40)))
+    }
+}

@@ -1,0 +1,137 @@
+//! A scenario: one script that several tests read one run of, once for each kernel.
+
+use std::path::Path;
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use anyhow::{Result, anyhow, ensure};
+use serde::de::DeserializeOwned;
+
+use crate::command::tail;
+use crate::event::{Event, Summary, summary};
+use crate::lab::{Lab, Output};
+use crate::workload::{self, lines};
+
+/// What every script begins with: the workload, the first device with its GID index, and a traced command.
+///
+/// `trace NAME [FLAG]... -- COMMAND` leaves the events, the agent's own words and its exit status in `/mnt/out`.
+const PRELUDE: &str = r#"out=/mnt/out workload=/mnt/share/workload
+set -- $FABRICSCOPE_LAB_RDMA
+device=${1%%:*} gid=${1##*:} peer=${2%%:*} peer_gid=${2##*:}
+address=${1#*:*:} address=${address%:*} peer_address=${2#*:*:} peer_address=${peer_address%:*}
+trace() {
+    name=$1; shift
+    fabricscope trace verbs -o json "$@" > $out/$name.events 2> $out/$name.words
+    echo $? > $out/$name.status
+}
+# Polls for something to come true, 20 s at most.
+until_true() {
+    tries=0
+    until eval "$1"; do tries=$((tries + 1)); [ $tries -lt 200 ] || return 1; sleep 0.1; done
+}
+"#;
+
+/// One script and the machine that it needs.
+#[derive(Clone, Copy, Debug)]
+pub struct Scenario {
+    /// Its name: one word.
+    pub name: &'static str,
+    /// A bash script; see [`Traced`] for what `trace` leaves.
+    pub script: &'static str,
+    /// Processors of the machine.
+    pub processors: u8,
+    /// When the machine is ended by force.
+    pub limit: Duration,
+}
+
+/// A scenario on a kernel: runs when it is first asked for.
+#[derive(Debug)]
+pub struct Run {
+    kernel: &'static str,
+    scenario: &'static Scenario,
+    output: OnceLock<Result<Output, String>>,
+}
+
+/// What one `trace` of a script left.
+#[derive(Debug)]
+pub struct Traced {
+    /// The exit status.
+    pub status: i32,
+    /// The events.
+    pub events: Vec<Event>,
+    /// What stood on standard error.
+    pub words: String,
+}
+
+impl Run {
+    /// The scenario on this kernel, not yet run.
+    #[must_use]
+    pub const fn new(kernel: &'static str, scenario: &'static Scenario) -> Self {
+        Run { kernel, scenario, output: OnceLock::new() }
+    }
+
+    /// The kernel, as the lab names it.
+    #[must_use]
+    pub fn kernel(&self) -> &'static str {
+        self.kernel
+    }
+
+    /// What the script left; the first call runs it.
+    ///
+    /// # Errors
+    /// When the workload cannot be built, the machine failed, or the script ended with another status than 0.
+    pub fn output(&self) -> Result<&Output> {
+        let run = || workload::build().and_then(|folder| self.start(&folder)).map_err(|error| format!("{error:#}"));
+        self.output.get_or_init(run).as_ref().map_err(|error| anyhow!("{error}"))
+    }
+
+    fn start(&self, workload: &Path) -> Result<Output> {
+        let Scenario { name, script, processors, limit } = *self.scenario;
+        let mut lab = Lab::new(self.kernel, name);
+        (lab.share, lab.processors, lab.limit) = (Some(workload.to_owned()), processors, limit);
+        let output = lab.run(&format!("{PRELUDE}{script}"))?;
+        let words = tail(&output.stderr, 40);
+        ensure!(output.status == 0, "{name} on kernel {} ended with {}:\n{words}", self.kernel, output.status);
+        Ok(output)
+    }
+
+    /// What the script's `trace NAME` left.
+    ///
+    /// # Errors
+    /// As [`Run::output`], and when the events are no JSON lines.
+    pub fn traced(&self, name: &str) -> Result<Traced> {
+        let output = self.output()?;
+        let words = output.file(&format!("{name}.words"))?;
+        let status = output.file(&format!("{name}.status"))?.trim().parse()?;
+        let events = lines(&output.file(&format!("{name}.events"))?)?;
+        Ok(Traced { status, events, words })
+    }
+
+    /// A file of JSON lines that the script wrote.
+    ///
+    /// # Errors
+    /// As [`Run::output`], and when the file is not there or holds anything else.
+    pub fn lines<T: DeserializeOwned>(&self, file: &str) -> Result<Vec<T>> {
+        lines(&self.output()?.file(file)?)
+    }
+}
+
+impl Traced {
+    /// The numbers of the summary.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub fn summary(&self) -> Result<Summary> {
+        summary(&self.words)
+    }
+
+    /// Everything that was printed about the session, for a failed test.
+    #[must_use]
+    pub fn show(&self) -> String {
+        let mut text = format!("status {}\n{}", self.status, tail(&self.words, 40));
+        for event in self.events.iter().take(20) {
+            text.push_str(&format!("\n{event:?}"));
+        }
+        text
+    }
+}

@@ -1,0 +1,59 @@
+//! What is left in the kernel when the agent is gone: nothing after its end, nothing that runs after a kill.
+
+use std::time::Duration;
+
+use tests::scenario::{Run, Scenario};
+
+/// The programs are named, not numbered: bpftool brings one of its own each time.
+pub(crate) const SCENARIO: Scenario = Scenario {
+    name: "leftovers",
+    script: r#"programs() { bpftool -j prog list | jq -r '.[] | .type + " " + (.name // "")' | sort; }
+probes() { sort /sys/kernel/tracing/kprobe_events /sys/kernel/tracing/uprobe_events; }
+pins() { find /sys/fs/bpf | sort; }
+note() { programs > $out/$1.programs; probes > $out/$1.probes; pins > $out/$1.pins; }
+note before
+trace ended -- sh -c "$workload storm $device 1 10 > /dev/null; bpftool -j prog list | jq length > $out/meanwhile"
+note ended
+few=$(programs | wc -l)
+fabricscope trace verbs -o json -- sleep 60 > /dev/null 2> $out/killed.words & agent=$!
+until_true '[ $(programs | wc -l) -gt $few ] && pgrep -P $agent -x sleep > /dev/null' || exit 1
+sleeper=$(pgrep -P $agent -x sleep)
+kill -9 $agent
+wait $agent
+kill $sleeper
+# The kernel takes programs down after a grace period.
+until_true '[ $(programs | wc -l) -eq $few ]'
+note killed
+cat /sys/kernel/tracing/events/fabricscope_*/*/enable > $out/killed.enabled 2> /dev/null
+trace next -- true
+note next
+exit 0
+"#,
+    processors: 1,
+    limit: Duration::from_secs(300),
+};
+
+#[track_caller]
+fn same(run: &Run, when: &str, kinds: &[&str]) {
+    let output = run.output().unwrap();
+    for kind in kinds {
+        let [before, after] = ["before", when].map(|when| output.file(&format!("{when}.{kind}")).unwrap());
+        assert_eq!(before, after, "{kind}, {when}");
+    }
+}
+
+#[track_caller]
+pub(crate) fn ended(run: &Run) {
+    let output = run.output().unwrap();
+    let [before, meanwhile] = ["before.programs", "meanwhile"].map(|name| output.file(name).unwrap());
+    assert!(meanwhile.trim().parse::<usize>().unwrap() > before.lines().count(), "no program ran");
+    same(run, "ended", &["programs", "probes", "pins"]);
+}
+
+#[track_caller]
+pub(crate) fn killed(run: &Run) {
+    same(run, "killed", &["programs"]);
+    let enabled = run.output().unwrap().file("killed.enabled").unwrap();
+    assert!(enabled.lines().all(|state| state == "0"), "events left enabled: {enabled}");
+    same(run, "next", &["programs", "probes", "pins"]);
+}

@@ -1,0 +1,55 @@
+//! The agent on real kernels with soft-RoCE: one machine for each kernel and scenario, read by several tests.
+
+#![expect(clippy::unwrap_used, reason = "a step that fails is a failed test")]
+
+mod calls;
+mod leftovers;
+mod load;
+mod programs;
+
+/// The tests of every kernel. Adding a kernel to the tests is one row here; the lab and the tables of facts must know
+/// it too.
+macro_rules! kernels {
+    ($($module:ident = $kernel:literal,)+) => { $(
+        mod $module {
+            use tests::scenario::Run;
+
+            use crate::{calls, leftovers, load, programs};
+
+            static FACTS: Run = Run::new($kernel, &calls::FACTS);
+            static CALLS: Run = Run::new($kernel, &calls::CALLS);
+            static LOAD: Run = Run::new($kernel, &load::SCENARIO);
+            static PROGRAMS: Run = Run::new($kernel, &programs::SCENARIO);
+            static LEFTOVERS: Run = Run::new($kernel, &leftovers::SCENARIO);
+
+            kernels!(@tests
+                known_calls_end_as_the_table_says: calls::facts(&FACTS),
+                failing_calls_end_alike_from_all_threads: load::facts(&FACTS),
+                each_failing_call_is_one_event_with_its_answer: calls::failures(&CALLS),
+                refused_probing_shows_when_asked_for: calls::probes(&CALLS),
+                probing_alone_makes_no_event: calls::probing(&CALLS),
+                good_calls_make_no_event: calls::decoy(&CALLS),
+                other_processes_make_no_event: calls::bystander(&CALLS),
+                the_commands_status_is_passed_on: calls::status(&CALLS),
+                a_storm_is_counted_to_the_call: load::storm(&LOAD),
+                sleeping_calls_are_all_seen: load::block(&LOAD),
+                good_programs_show_what_strace_shows: programs::good(&PROGRAMS),
+                a_wrong_gid_index_is_named: programs::wrong_gid(&PROGRAMS),
+                nothing_is_left_after_the_end: leftovers::ended(&LEFTOVERS),
+                nothing_runs_after_a_kill_and_the_next_start_cleans_up: leftovers::killed(&LEFTOVERS),
+            );
+        }
+    )+ };
+    (@tests $($name:ident: $check:expr,)+) => { $(
+        #[test]
+        fn $name() {
+            $check;
+        }
+    )+ };
+}
+
+kernels! {
+    kernel_6_1 = "6.1",
+    kernel_6_12 = "6.12",
+    kernel_7_3 = "7.3",
+}

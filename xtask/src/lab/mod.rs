@@ -1,0 +1,230 @@
+//! The lab: a stock kernel in a virtual machine, soft-RoCE on a real wire, one command, its output and its status.
+//!
+//! Nothing is installed: kernels, QEMU and the guest's programs are Debian packages unpacked in the cache folder.
+
+mod accel;
+mod cache;
+mod cpio;
+mod guest;
+mod kernels;
+mod machine;
+mod rdma;
+mod tools;
+mod userland;
+mod verdict;
+
+use std::fs;
+use std::io::{Write, stderr, stdout};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, ensure};
+use tempfile::TempDir;
+
+use guest::Share;
+use kernels::{KERNELS, Kernel, Row};
+use machine::{Accel, Machine, Outcome};
+use tools::Tools;
+
+/// The exit status when the lab itself failed: the command's own statuses are passed on.
+const LAB_FAILED: u8 = 125;
+/// Begins the name of each run's folder; this process's id follows.
+const RUN_PREFIX: &str = "fabricscope-lab-";
+
+/// Boots a stock kernel and runs a command on it, with soft-RoCE devices.
+///
+/// Exits with the command's status, or 125 when the machine hangs, panics or cannot be had.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The kernel; `--list` names them
+    #[arg(long, value_name = "K", required_unless_present = "list")]
+    kernel: Option<String>,
+    /// A folder that the command sees read-only at /mnt/share; the command starts there
+    #[arg(long, value_name = "DIR")]
+    share: Option<PathBuf>,
+    /// A folder that the command may write, at /mnt/out
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Soft-RoCE devices rx1 to rxN behind a bridge, in place of rxe0 and rxe1 on one wire
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(2..=i64::from(rdma::HOSTS_MAX)))]
+    hosts: Option<u8>,
+    /// No soft-RoCE: no RDMA module is loaded
+    #[arg(long, conflicts_with = "hosts")]
+    no_rdma: bool,
+    /// Seconds until the machine is ended by force
+    #[arg(long, value_name = "S", default_value_t = 300)]
+    timeout: u64,
+    /// Processors of the machine
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u8).range(1..=16))]
+    smp: u8,
+    /// Shows the kernels and what of them is in the cache
+    #[arg(long, conflicts_with_all = ["kernel", "share", "out", "hosts", "no_rdma"])]
+    list: bool,
+    /// What to run, after `--`; the project's release programs are on its PATH
+    #[arg(last = true, value_name = "COMMAND", required_unless_present = "list")]
+    command: Vec<String>,
+}
+
+/// Runs the command line.
+///
+/// # Errors
+/// When an argument names something that is not there; failures of the lab itself are shown and end with 125.
+pub(crate) fn run(args: &Args) -> Result<ExitCode> {
+    if args.list {
+        return list().map(|()| ExitCode::SUCCESS);
+    }
+    let row = Row::find(args.kernel.as_deref().unwrap_or_default())?;
+    for dir in [&args.share, &args.out].into_iter().flatten() {
+        ensure!(dir.is_dir(), "{} is not a folder", dir.display());
+    }
+    match boot(row, args) {
+        Ok(Outcome::Exit(status)) => Ok(ExitCode::from(status)),
+        Ok(Outcome::Signal(number)) => Ok(ExitCode::from(128 + number)),
+        Err(error) => {
+            eprintln!("lab: kernel {}: {error:#}", row.name);
+            Ok(ExitCode::from(LAB_FAILED))
+        }
+    }
+}
+
+/// Brings everything the lab needs into the cache: QEMU, the guest's programs, each kernel.
+///
+/// # Errors
+/// When something cannot be had.
+pub(crate) fn setup() -> Result<()> {
+    let tools = Tools::get()?;
+    userland::get(&tools)?;
+    for row in KERNELS {
+        row.get(&tools)?;
+    }
+    Ok(())
+}
+
+fn list() -> Result<()> {
+    let mut out = stdout().lock();
+    for row in KERNELS {
+        let release =
+            row.cached().map_or_else(|| "not in the cache".to_owned(), |release| format!("cached: {release}"));
+        writeln!(out, "{:<6} {release:<34} {}", row.name, row.notes)?;
+    }
+    for (name, folder) in [("tools", Tools::folder()?), ("root", userland::folder()?)] {
+        let state = if folder.is_dir() { "cached" } else { "not in the cache" };
+        writeln!(out, "{name:<6} {state}")?;
+    }
+    Ok(())
+}
+
+fn boot(row: &Row, args: &Args) -> Result<Outcome> {
+    let tools = Tools::get()?;
+    let userland = userland::get(&tools)?;
+    let kernel = row.get(&tools)?;
+    let mut shares = vec![
+        Share { tag: guest::ROOT_TAG, host: userland, guest: "/", writable: false },
+        Share { tag: "modules", host: kernel.modules(), guest: "/usr/lib/modules", writable: false },
+    ];
+    let mut share = |tag, dir: &Path, guest, writable| -> Result<()> {
+        let host = fs::canonicalize(dir).with_context(|| format!("find {}", dir.display()))?;
+        shares.push(Share { tag, host, guest, writable });
+        Ok(())
+    };
+    if let Some(dir) = programs() {
+        share("bin", &dir, "/mnt/bin", false)?;
+    }
+    if let Some(dir) = &args.share {
+        share("share", dir, "/mnt/share", false)?;
+    }
+    if let Some(dir) = &args.out {
+        share("out", dir, "/mnt/out", true)?;
+    }
+    let lab = Lab { tools: &tools, kernel: &kernel, name: row.name, shares };
+    let accel = accel::choose(|accel, timeout| {
+        let shares = lab.shares.iter().filter(|share| !share.writable).cloned().collect();
+        let probe = Lab { tools: &tools, kernel: &kernel, name: row.name, shares };
+        let run = Run { accel, smp: 1, timeout, rdma: None, words: &["true".to_owned()] };
+        matches!(probe.start(&run, std::io::sink(), std::io::sink()), Ok(Outcome::Exit(0)))
+    })?;
+    let run = Run {
+        accel,
+        smp: args.smp,
+        timeout: Duration::from_secs(args.timeout),
+        rdma: (!args.no_rdma).then_some(args.hosts),
+        words: &args.command,
+    };
+    lab.start(&run, stdout(), stderr())
+}
+
+/// What the machines of one invocation have in common.
+struct Lab<'a> {
+    tools: &'a Tools,
+    kernel: &'a Kernel,
+    name: &'a str,
+    shares: Vec<Share>,
+}
+
+/// One boot.
+struct Run<'a> {
+    accel: Accel,
+    smp: u8,
+    timeout: Duration,
+    /// Soft-RoCE or none; with it the number of hosts behind a bridge, or one pair.
+    rdma: Option<Option<u8>>,
+    words: &'a [String],
+}
+
+impl Lab<'_> {
+    /// Writes the guest's scripts into a new folder, boots, and removes the folder.
+    fn start(
+        &self,
+        run: &Run<'_>,
+        out: impl Write + Send + 'static,
+        err: impl Write + Send + 'static,
+    ) -> Result<Outcome> {
+        let dir = run_folder()?;
+        let inside = dir.path().join("guest");
+        let put = |name: &str, text: &str| fs::write(inside.join(name), text).context("write the guest's scripts");
+        fs::create_dir(&inside)?;
+        let folder = if self.shares.iter().any(|share| share.tag == "share") { "/mnt/share" } else { "/root" };
+        put(guest::START, &guest::second_script(&self.shares))?;
+        put(guest::COMMAND, &guest::command_script(run.words, folder, self.name))?;
+        if let Some(hosts) = run.rdma {
+            put(guest::RDMA, &rdma::script(hosts))?;
+            put(rdma::IP_BATCH, &rdma::ip_batch(hosts))?;
+        }
+        fs::write(dir.path().join("initramfs"), guest::first_root(self.tools, self.kernel)?)?;
+        let own = Share { tag: guest::RUN_TAG, host: inside.clone(), guest: guest::RUN_FOLDER, writable: true };
+        let shares: Vec<_> = self.shares.iter().cloned().chain([own]).collect();
+        let machine = Machine {
+            tools: self.tools,
+            kernel: self.kernel,
+            accel: run.accel,
+            smp: run.smp,
+            timeout: run.timeout,
+            shares: &shares,
+            dir: dir.path(),
+            verdict: inside.join(guest::VERDICT),
+        };
+        machine.run(out, err)
+    }
+}
+
+/// The project's release programs: beside the folder that this program was built into.
+fn programs() -> Option<PathBuf> {
+    let own = std::env::current_exe().ok()?;
+    Some(own.parent()?.parent()?.join("release")).filter(|dir| dir.is_dir())
+}
+
+/// A new folder for one run, removed when dropped. What killed runs left behind goes first.
+fn run_folder() -> Result<TempDir> {
+    let parent = std::env::temp_dir();
+    for entry in fs::read_dir(&parent).with_context(|| format!("list {}", parent.display()))?.flatten() {
+        let name = entry.file_name();
+        let owner = name.to_str().and_then(|name| name.strip_prefix(RUN_PREFIX)).and_then(|rest| rest.split_once('-'));
+        if owner.is_some_and(|(pid, _)| pid.parse::<u32>().is_ok() && !Path::new("/proc").join(pid).exists()) {
+            // Another user's cannot be removed, and another run may be removing it too: neither matters to this one.
+            drop(fs::remove_dir_all(entry.path()));
+        }
+    }
+    let prefix = format!("{RUN_PREFIX}{}-", std::process::id());
+    tempfile::Builder::new().prefix(&prefix).tempdir_in(&parent).context("make a folder for the run")
+}
