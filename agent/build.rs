@@ -11,21 +11,13 @@ use std::path::{Path, PathBuf};
 use ebpf_build::{Kernel, Toolchain, cache, target_dir};
 
 /// What the object is made from, seen from the workspace.
-const SOURCES: [&str; 5] = [
-    "agent-ebpf/src",
-    "agent-ebpf/Cargo.toml",
-    "agent-common/src",
-    "agent-common/Cargo.toml",
-    "Cargo.toml",
-];
+const SOURCES: [&str; 5] =
+    ["agent-ebpf/src", "agent-ebpf/Cargo.toml", "agent-common/src", "agent-common/Cargo.toml", "Cargo.toml"];
 
 fn main() -> Result<(), Box<dyn Error>> {
     let out = PathBuf::from(env::var_os("OUT_DIR").ok_or("OUT_DIR is not set")?);
-    let manifest =
-        PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").ok_or("CARGO_MANIFEST_DIR is not set")?);
-    let workspace = manifest
-        .parent()
-        .ok_or("the agent stands in no workspace")?;
+    let manifest = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").ok_or("CARGO_MANIFEST_DIR is not set")?);
+    let workspace = manifest.parent().ok_or("the agent stands in no workspace")?;
     let arch = env::var("CARGO_CFG_TARGET_ARCH")?;
     depend_on(workspace)?;
 
@@ -40,10 +32,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
     if let Err(error) = kernel.build(&object) {
         // The compiler's own words, over several lines, which a `Debug` print of the error would fold into one.
-        println!(
-            "cargo::error={}",
-            error.to_string().lines().next().unwrap_or_default()
-        );
+        println!("cargo::error={}", error.to_string().lines().next().unwrap_or_default());
         eprintln!("{error}");
         return Err("there is no kernel-side object to embed".into());
     }
@@ -54,17 +43,11 @@ fn main() -> Result<(), Box<dyn Error>> {
 /// counts as changed each time, so that the first build after set-up takes the kernel side in.
 fn depend_on(workspace: &Path) -> Result<(), Box<dyn Error>> {
     for source in SOURCES {
-        println!(
-            "cargo::rerun-if-changed={}",
-            workspace.join(source).display()
-        );
+        println!("cargo::rerun-if-changed={}", workspace.join(source).display());
     }
     for variable in cache::VARIABLES {
         println!("cargo::rerun-if-env-changed={variable}");
     }
-    println!(
-        "cargo::rerun-if-changed={}",
-        Toolchain::find()?.linker().display()
-    );
+    println!("cargo::rerun-if-changed={}", Toolchain::find()?.linker().display());
     Ok(())
 }

@@ -295,7 +295,9 @@ const _: () = {
     assert!(size_of::<Firmware>() == 16);
     assert!(size_of::<Call>() == 200);
     assert!(size_of::<FailureRecord>() == 664);
-    assert!(PAYLOAD == crate::verb::PAYLOAD_MAX && ATTRS == crate::verb::ATTRS_MAX && ATTR_BYTES == crate::verb::ATTR_LEN);
+    assert!(
+        PAYLOAD == crate::verb::PAYLOAD_MAX && ATTRS == crate::verb::ATTRS_MAX && ATTR_BYTES == crate::verb::ATTR_LEN
+    );
     assert!(size_of::<CmRecord>() == 88);
     assert!(size_of::<DeviceRecord>() == 88);
     assert!(size_of::<VerbCounterKey>() == 16);

@@ -20,11 +20,7 @@ pub fn dir() -> Result<PathBuf> {
 /// [`dir`] with the environment as an argument. Relative paths do not count, as the XDG rules ask: a build
 /// script and a person stand in different folders.
 fn dir_from(var: impl Fn(&str) -> Option<OsString>) -> Result<PathBuf> {
-    let absolute = |name| {
-        var(name)
-            .map(PathBuf::from)
-            .filter(|path| path.is_absolute())
-    };
+    let absolute = |name| var(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let [own, xdg, home] = VARIABLES;
     absolute(own)
         .or_else(|| absolute(xdg).map(|path| path.join("fabricscope")))
@@ -47,31 +43,11 @@ mod tests {
 
     #[test]
     fn the_strongest_absolute_variable_wins() {
-        check(
-            &[
-                ("FABRICSCOPE_CACHE", "/a"),
-                ("XDG_CACHE_HOME", "/b"),
-                ("HOME", "/c"),
-            ],
-            Some("/a"),
-        );
-        check(
-            &[("XDG_CACHE_HOME", "/b"), ("HOME", "/c")],
-            Some("/b/fabricscope"),
-        );
+        check(&[("FABRICSCOPE_CACHE", "/a"), ("XDG_CACHE_HOME", "/b"), ("HOME", "/c")], Some("/a"));
+        check(&[("XDG_CACHE_HOME", "/b"), ("HOME", "/c")], Some("/b/fabricscope"));
         check(&[("HOME", "/c")], Some("/c/.cache/fabricscope"));
-        check(
-            &[("FABRICSCOPE_CACHE", ""), ("HOME", "/c")],
-            Some("/c/.cache/fabricscope"),
-        );
-        check(
-            &[
-                ("FABRICSCOPE_CACHE", "here"),
-                ("XDG_CACHE_HOME", "x"),
-                ("HOME", "/c"),
-            ],
-            Some("/c/.cache/fabricscope"),
-        );
+        check(&[("FABRICSCOPE_CACHE", ""), ("HOME", "/c")], Some("/c/.cache/fabricscope"));
+        check(&[("FABRICSCOPE_CACHE", "here"), ("XDG_CACHE_HOME", "x"), ("HOME", "/c")], Some("/c/.cache/fabricscope"));
         check(&[], None);
     }
 }

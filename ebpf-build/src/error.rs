@@ -43,30 +43,19 @@ pub struct Missing {
 
 impl Error {
     pub(crate) fn io(action: impl Into<String>, path: &Path, source: io::Error) -> Self {
-        Self::Io {
-            action: format!("{} {}", action.into(), path.display()),
-            source,
-        }
+        Self::Io { action: format!("{} {}", action.into(), path.display()), source }
     }
 }
 
 impl fmt::Display for Error {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NoCache => write!(
-                out,
-                "no cache folder: set FABRICSCOPE_CACHE to an absolute path"
-            ),
+            Self::NoCache => write!(out, "no cache folder: set FABRICSCOPE_CACHE to an absolute path"),
             Self::Missing(pieces) => {
                 write!(out, "the kernel side cannot be built here yet:")?;
                 for (i, piece) in pieces.iter().enumerate() {
                     let comma = if i == 0 { "" } else { "," };
-                    write!(
-                        out,
-                        "{comma} {} not found at {}",
-                        piece.what,
-                        piece.path.display()
-                    )?;
+                    write!(out, "{comma} {} not found at {}", piece.what, piece.path.display())?;
                 }
                 write!(out, "; `cargo xtask setup` brings what is missing")
             }
@@ -98,15 +87,9 @@ mod tests {
 
     #[test]
     fn a_missing_piece_is_named_with_the_command_that_brings_it() {
-        let missing = Missing {
-            what: "bpf-linker",
-            path: PathBuf::from("/c/bpf-linker"),
-        };
+        let missing = Missing { what: "bpf-linker", path: PathBuf::from("/c/bpf-linker") };
         let text = Error::Missing(vec![missing]).to_string();
-        assert!(
-            text.contains("bpf-linker not found at /c/bpf-linker"),
-            "{text}"
-        );
+        assert!(text.contains("bpf-linker not found at /c/bpf-linker"), "{text}");
         assert!(text.contains("`cargo xtask setup`"), "{text}");
     }
 }

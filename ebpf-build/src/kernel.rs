@@ -27,12 +27,7 @@ impl Kernel {
     /// [`Error::Missing`] if this machine is not set up.
     pub fn new(workspace: &Path, target: &Path, arch: &str) -> Result<Self> {
         let pieces = Toolchain::find()?.pieces()?;
-        Ok(Self {
-            workspace: workspace.to_owned(),
-            target: target.join("bpf"),
-            arch: arch.to_owned(),
-            pieces,
-        })
+        Ok(Self { workspace: workspace.to_owned(), target: target.join("bpf"), arch: arch.to_owned(), pieces })
     }
 
     /// Builds the object, checks it, and puts a copy at `out`, complete or not at all.
@@ -40,24 +35,13 @@ impl Kernel {
     /// # Errors
     /// If the kernel side does not compile or link, or can panic; the compiler's words are in the error.
     pub fn build(&self, out: &Path) -> Result<()> {
-        fs::create_dir_all(&self.target)
-            .map_err(|e| Error::io("create the folder", &self.target, e))?;
+        fs::create_dir_all(&self.target).map_err(|e| Error::io("create the folder", &self.target, e))?;
         let _lock = self.lock()?;
-        let run = self
-            .cargo("build")
-            .arg("--release")
-            .stdin(Stdio::null())
-            .output();
-        let run = run.map_err(|source| Error::Io {
-            action: "run cargo for the kernel side".into(),
-            source,
-        })?;
+        let run = self.cargo("build").arg("--release").stdin(Stdio::null()).output();
+        let run = run.map_err(|source| Error::Io { action: "run cargo for the kernel side".into(), source })?;
         if !run.status.success() {
             let output = String::from_utf8_lossy(&run.stderr).trim().to_owned();
-            return Err(Error::Failed {
-                action: "building the kernel side".into(),
-                output,
-            });
+            return Err(Error::Failed { action: "building the kernel side".into(), output });
         }
         let built = self.target.join(TARGET).join("release").join(PACKAGE);
         object::check(&built)?;
@@ -69,14 +53,7 @@ impl Kernel {
         let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
         inherit::scrub(&mut cargo)
             .arg(subcommand)
-            .args([
-                "-Z",
-                "build-std=core",
-                "--target",
-                TARGET,
-                "--package",
-                PACKAGE,
-            ])
+            .args(["-Z", "build-std=core", "--target", TARGET, "--package", PACKAGE])
             .arg("--manifest-path")
             .arg(self.workspace.join("Cargo.toml"))
             .arg("--target-dir")
@@ -119,10 +96,7 @@ impl Kernel {
 /// The target folder that `inside` (a build script's `OUT_DIR`, a running program) lies in; cargo marks it by
 /// a `CACHEDIR.TAG`. Without such a mark, the default of `workspace`.
 pub fn target_dir(workspace: &Path, inside: &Path) -> PathBuf {
-    let marked = inside
-        .ancestors()
-        .skip(1)
-        .find(|folder| folder.join("CACHEDIR.TAG").exists());
+    let marked = inside.ancestors().skip(1).find(|folder| folder.join("CACHEDIR.TAG").exists());
     marked.map_or_else(|| workspace.join("target"), Path::to_owned)
 }
 
@@ -142,10 +116,7 @@ mod tests {
             workspace: "/w".into(),
             target: "/w/target/bpf".into(),
             arch: arch.into(),
-            pieces: Pieces {
-                library: Some("/c/library".into()),
-                linker: "/c/bin/bpf-linker".into(),
-            },
+            pieces: Pieces { library: Some("/c/library".into()), linker: "/c/bin/bpf-linker".into() },
         }
     }
 
@@ -153,30 +124,16 @@ mod tests {
     fn the_architecture_reaches_the_compiler_and_the_build_scripts() {
         for arch in ["x86_64", "aarch64"] {
             let kernel = kernel(arch);
-            assert_eq!(
-                kernel.flags()[0],
-                format!("--cfg=bpf_target_arch=\"{arch}\"")
-            );
+            assert_eq!(kernel.flags()[0], format!("--cfg=bpf_target_arch=\"{arch}\""));
             let command = kernel.cargo("build");
-            let set = |name: &str| {
-                command
-                    .get_envs()
-                    .find(|(key, _)| *key == name)
-                    .and_then(|(_, value)| value)
-            };
+            let set = |name: &str| command.get_envs().find(|(key, _)| *key == name).and_then(|(_, value)| value);
             assert_eq!(set("CARGO_CFG_BPF_TARGET_ARCH"), Some(arch.as_ref()));
-            assert_eq!(
-                set("__CARGO_TESTS_ONLY_SRC_ROOT"),
-                Some("/c/library".as_ref())
-            );
+            assert_eq!(set("__CARGO_TESTS_ONLY_SRC_ROOT"), Some("/c/library".as_ref()));
         }
     }
 
     #[test]
     fn a_path_outside_any_target_folder_falls_back_to_the_default() {
-        assert_eq!(
-            target_dir(Path::new("/w"), Path::new("/nonexistent/x")),
-            Path::new("/w/target")
-        );
+        assert_eq!(target_dir(Path::new("/w"), Path::new("/nonexistent/x")), Path::new("/w/target"));
     }
 }

@@ -36,9 +36,7 @@ impl Toolchain {
     /// If it cannot be run, or there is no cache folder.
     pub fn find() -> Result<Self> {
         let version = ask(&["-vV"])?;
-        let release = version
-            .lines()
-            .find_map(|line| line.strip_prefix("release: "));
+        let release = version.lines().find_map(|line| line.strip_prefix("release: "));
         let release = release.ok_or_else(|| Error::Failed {
             action: "reading the compiler's release from `rustc -vV`".into(),
             output: version.clone(),
@@ -77,21 +75,13 @@ impl Toolchain {
     pub fn llvm(&self) -> Result<PathBuf> {
         let lib = self.sysroot.join("lib");
         let entries = fs::read_dir(&lib).map_err(|e| Error::io("read the folder", &lib, e))?;
-        let found = entries.flatten().find(|entry| {
-            entry
-                .file_name()
-                .to_str()
-                .is_some_and(|name| name.starts_with("libLLVM.so."))
-        });
-        found
-            .map(|entry| entry.path())
-            .ok_or_else(|| Error::Failed {
-                action: format!(
-                    "looking for the compiler's own LLVM (libLLVM.so.*) in {}",
-                    lib.display()
-                ),
-                output: "the toolchain that rustup installs has it".into(),
-            })
+        let found = entries
+            .flatten()
+            .find(|entry| entry.file_name().to_str().is_some_and(|name| name.starts_with("libLLVM.so.")));
+        found.map(|entry| entry.path()).ok_or_else(|| Error::Failed {
+            action: format!("looking for the compiler's own LLVM (libLLVM.so.*) in {}", lib.display()),
+            output: "the toolchain that rustup installs has it".into(),
+        })
     }
 
     /// Finds both pieces.
@@ -105,25 +95,15 @@ impl Toolchain {
         } else {
             let library = self.cached_library();
             if !is_library(&library) {
-                missing.push(Missing {
-                    what: "the sources of core",
-                    path: library.clone(),
-                });
+                missing.push(Missing { what: "the sources of core", path: library.clone() });
             }
             Some(library)
         };
         let linker = self.linker();
         if !linker.exists() {
-            missing.push(Missing {
-                what: "bpf-linker",
-                path: linker.clone(),
-            });
+            missing.push(Missing { what: "bpf-linker", path: linker.clone() });
         }
-        if missing.is_empty() {
-            Ok(Pieces { library, linker })
-        } else {
-            Err(Error::Missing(missing))
-        }
+        if missing.is_empty() { Ok(Pieces { library, linker }) } else { Err(Error::Missing(missing)) }
     }
 }
 
@@ -139,19 +119,11 @@ fn rustc() -> OsString {
 fn ask(arguments: &[&str]) -> Result<String> {
     let rustc = rustc();
     let action = || format!("run `{} {}`", rustc.display(), arguments.join(" "));
-    let output = Command::new(&rustc)
-        .args(arguments)
-        .output()
-        .map_err(|source| Error::Io {
-            action: action(),
-            source,
-        })?;
+    let output =
+        Command::new(&rustc).args(arguments).output().map_err(|source| Error::Io { action: action(), source })?;
     if !output.status.success() {
         let output = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-        return Err(Error::Failed {
-            action: action(),
-            output,
-        });
+        return Err(Error::Failed { action: action(), output });
     }
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
@@ -163,14 +135,8 @@ mod tests {
     #[test]
     fn every_missing_piece_is_named_at_once() {
         let nowhere = PathBuf::from("/nonexistent");
-        let toolchain = Toolchain {
-            version: "1.0.0".into(),
-            sysroot: nowhere.clone(),
-            cache: nowhere,
-        };
-        let Err(Error::Missing(missing)) = toolchain.pieces() else {
-            panic!("nothing was missing")
-        };
+        let toolchain = Toolchain { version: "1.0.0".into(), sysroot: nowhere.clone(), cache: nowhere };
+        let Err(Error::Missing(missing)) = toolchain.pieces() else { panic!("nothing was missing") };
         let names: Vec<_> = missing.iter().map(|piece| piece.what).collect();
         assert_eq!(names, ["the sources of core", "bpf-linker"]);
     }

@@ -26,19 +26,13 @@ pub(crate) fn agent() -> Result<PathBuf> {
 /// A cargo command in the workspace, by the cargo that runs us and into the same target folder.
 pub(crate) fn cargo(arguments: &[&str]) -> Result<Command> {
     let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    ebpf_build::inherit::scrub(&mut cargo)
-        .args(arguments)
-        .current_dir(workspace())
-        .env("CARGO_TARGET_DIR", target()?);
+    ebpf_build::inherit::scrub(&mut cargo).args(arguments).current_dir(workspace()).env("CARGO_TARGET_DIR", target()?);
     Ok(cargo)
 }
 
 /// Runs `command`, its output going to the terminal; an error if it fails.
 pub(crate) fn run(command: &mut Command) -> Result<()> {
-    let status = command
-        .stdin(Stdio::null())
-        .status()
-        .with_context(|| format!("cannot run {}", program(command)))?;
+    let status = command.stdin(Stdio::null()).status().with_context(|| format!("cannot run {}", program(command)))?;
     if !status.success() {
         bail!("{} ended with {status}", line(command));
     }
@@ -47,18 +41,10 @@ pub(crate) fn run(command: &mut Command) -> Result<()> {
 
 /// Runs `command` unseen and returns what it printed; an error that shows its messages if it fails.
 pub(crate) fn output(command: &mut Command) -> Result<String> {
-    let output = command
-        .stdin(Stdio::null())
-        .output()
-        .with_context(|| format!("cannot run {}", program(command)))?;
+    let output = command.stdin(Stdio::null()).output().with_context(|| format!("cannot run {}", program(command)))?;
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr);
-        bail!(
-            "{} ended with {}: {}",
-            line(command),
-            output.status,
-            said.trim()
-        );
+        bail!("{} ended with {}: {}", line(command), output.status, said.trim());
     }
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
@@ -71,17 +57,12 @@ pub(crate) fn on_path(name: &str) -> bool {
 
 /// The command as a person would type it, without its environment.
 pub(crate) fn line(command: &Command) -> String {
-    let arguments = command
-        .get_args()
-        .map(|argument| argument.display().to_string());
+    let arguments = command.get_args().map(|argument| argument.display().to_string());
     let words: Vec<_> = std::iter::once(program(command)).chain(arguments).collect();
     format!("`{}`", words.join(" "))
 }
 
 fn program(command: &Command) -> String {
     let path = Path::new(command.get_program());
-    path.file_name()
-        .unwrap_or(path.as_os_str())
-        .display()
-        .to_string()
+    path.file_name().unwrap_or(path.as_os_str()).display().to_string()
 }

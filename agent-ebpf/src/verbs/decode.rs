@@ -69,7 +69,8 @@ pub fn key(role: u8, request: u64, request_len: u64) -> Option<VerbKey> {
 fn ioctl(request: u64) -> Option<VerbKey> {
     let header: Header = read::user(request)?;
     if header.object == verb::OBJECT_DEVICE && header.method == verb::METHOD_INVOKE_WRITE {
-        let command = find::<COMMAND_ATTRS>(request, header.attrs(), verb::ATTR_WRITE_CMD).map_or(NO_COMMAND, |attr| attr.data as u32);
+        let command = find::<COMMAND_ATTRS>(request, header.attrs(), verb::ATTR_WRITE_CMD)
+            .map_or(NO_COMMAND, |attr| attr.data as u32);
         return Some(VerbKey::legacy(interface::LEGACY_IOCTL, command));
     }
     Some(VerbKey::ioctl(header.object, header.method, header.driver))

@@ -1,8 +1,6 @@
 //! The event that tells a failed call: filled in place in the ring buffer.
 
-use agent_common::record::{
-    ATTR_BYTES, ATTRS, CHAIN, COMM, Call, FailureRecord, Link, PAYLOAD, REQUEST, flag, kind,
-};
+use agent_common::record::{ATTR_BYTES, ATTRS, CHAIN, COMM, Call, FailureRecord, Link, PAYLOAD, REQUEST, flag, kind};
 use agent_common::verb::{self, VerbKey, interface};
 use aya_ebpf::helpers::generated::{
     bpf_get_current_cgroup_id, bpf_get_current_comm, bpf_get_current_pid_tgid, bpf_get_current_uid_gid,

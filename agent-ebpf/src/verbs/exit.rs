@@ -138,7 +138,11 @@ fn framework(link: Link) -> bool {
 #[inline(always)]
 fn counted(key: VerbKey, error: i32, answer: Link) -> VerbKey {
     let refused = error == EPROTONOSUPPORT || (answer.role == role::IOCTL && key.interface() == interface::IOCTL);
-    if refused && key.interface() == interface::IOCTL { VerbKey::new(interface::IOCTL, 0, NO_SUCH, NO_SUCH) } else { key }
+    if refused && key.interface() == interface::IOCTL {
+        VerbKey::new(interface::IOCTL, 0, NO_SUCH, NO_SUCH)
+    } else {
+        key
+    }
 }
 
 #[inline(always)]

@@ -62,7 +62,9 @@ fn created(call: &Call) {
 #[inline(always)]
 fn modified(call: &Call) {
     let Some(header) = read::user::<decode::Header>(call.request) else { return };
-    let Some(attr) = decode::find::<{ decode::COMMAND_ATTRS }>(call.request, header.attrs(), verb::ATTR_CORE_IN) else { return };
+    let Some(attr) = decode::find::<{ decode::COMMAND_ATTRS }>(call.request, header.attrs(), verb::ATTR_CORE_IN) else {
+        return;
+    };
     let (Some(handle), Some(mask), Some(state)) = (
         read::user::<u32>(attr.data + MODIFY_HANDLE),
         read::user::<u32>(attr.data + MODIFY_MASK),

@@ -51,7 +51,9 @@ pub(crate) fn run(args: &Trace) -> anyhow::Result<ExitCode> {
     let mut out = io::stdout().lock();
     let mut child = None;
     if let Some((program, rest)) = args.command.split_first() {
-        child = Some(std::process::Command::new(program).args(rest).spawn().with_context(|| format!("starting {program}"))?);
+        child = Some(
+            std::process::Command::new(program).args(rest).spawn().with_context(|| format!("starting {program}"))?,
+        );
     }
     let end = Instant::now() + Duration::from_secs(60);
     let mut status = None;

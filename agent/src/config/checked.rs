@@ -176,11 +176,15 @@ impl Reader {
     }
 
     fn address(&mut self, key: &'static str, default: SocketAddr) -> SocketAddr {
-        self.take(key, default, |value| match value {
-            Value::Text(text) => text.parse().map_err(|_| ()),
-            _ => Err(()),
-        }
-        .map_err(|()| format!("write an IP address and a port, such as {:?} or \"[::]:17317\"", default.to_string())))
+        self.take(key, default, |value| {
+            match value {
+                Value::Text(text) => text.parse().map_err(|_| ()),
+                _ => Err(()),
+            }
+            .map_err(|()| {
+                format!("write an IP address and a port, such as {:?} or \"[::]:17317\"", default.to_string())
+            })
+        })
     }
 
     fn path(&mut self, key: &'static str, default: &str) -> PathBuf {

@@ -70,7 +70,8 @@ impl Raw {
     /// Depth is bounded by the parser.
     fn add(&mut self, text: &str, prefix: &str, table: &DeTable<'_>) {
         for (name, value) in table {
-            let key = if prefix.is_empty() { name.get_ref().to_string() } else { format!("{prefix}.{}", name.get_ref()) };
+            let key =
+                if prefix.is_empty() { name.get_ref().to_string() } else { format!("{prefix}.{}", name.get_ref()) };
             let value = match value.get_ref() {
                 DeValue::Table(inner) if !inner.is_empty() => {
                     self.add(text, &key, inner);

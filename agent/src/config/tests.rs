@@ -93,12 +93,14 @@ fn odd_files_are_refused_in_words() {
     check("verbs = 3", &["1: verbs is 3: it is a section, write [verbs]"]);
     check("listen = 'x'", &["1: listen is no known key: did you mean metrics.listen? Else remove it"]);
     check("verbs.probes = [true]", &["1: verbs.probes is of type array: write true or false, without quotes"]);
-    check("log.fold_window = '2d'", &[
-        "1: log.fold_window is \"2d\": write a time with its unit, such as \"1m\", from 1s to 24h",
-    ]);
-    check("quarantine.transitions = 99999999999999999999", &[
-        "1: quarantine.transitions is a number that is too large: write a number from 2 to 10000, without quotes",
-    ]);
+    check(
+        "log.fold_window = '2d'",
+        &["1: log.fold_window is \"2d\": write a time with its unit, such as \"1m\", from 1s to 24h"],
+    );
+    check(
+        "quarantine.transitions = 99999999999999999999",
+        &["1: quarantine.transitions is a number that is too large: write a number from 2 to 10000, without quotes"],
+    );
     let broken = Config::parse("[verbs\nenabled = \n\nlatency = maybe").expect_err("this is no TOML");
     assert!(broken.iter().all(|problem| problem.line.is_some()), "{broken:?}");
     assert!(broken.iter().any(|problem| problem.text.starts_with("not TOML: ")), "{broken:?}");

@@ -7,9 +7,10 @@ mod losses;
 pub(crate) mod run;
 pub(crate) mod source;
 mod state;
-mod summary;
+pub(crate) mod summary;
 #[cfg(test)]
 mod tests;
+pub(crate) mod tracer;
 mod watchers;
 
 use tokio::sync::{mpsc, oneshot};

@@ -1,12 +1,9 @@
 //! The loop: waits for whichever input comes first and hands it to the state.
 
 use std::io;
-use std::os::fd::RawFd;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use tokio::io::Interest;
-use tokio::io::unix::AsyncFd;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
@@ -17,6 +14,7 @@ use super::state::{Parts, State};
 use super::summary::Summary;
 use super::{Flow, Input, Inputs, http};
 use crate::config::{Config, limits};
+use crate::kernel::readable;
 use crate::log::Log;
 
 /// The loop with all it needs, not yet running.
@@ -71,9 +69,7 @@ impl<S: Source> Daemon<S> {
     ///
     /// If the ring buffer cannot be waited for.
     pub(crate) async fn run(mut self) -> anyhow::Result<S> {
-        // Closed by its owner, the source, which lives longer: a plain number here does not close it.
-        let ring: AsyncFd<RawFd> = AsyncFd::with_interest(self.state.source.events_fd(), Interest::READABLE)
-            .context("waiting for the ring buffer")?;
+        let ring = self.state.source.events_fd().and_then(readable).context("waiting for the ring buffer")?;
         let mut ticks = interval(limits::TICK);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {

@@ -1,6 +1,7 @@
 //! Where events and counters come from: the kernel side, or in tests something that plays it.
 
-use std::os::fd::RawFd;
+use std::io;
+use std::os::fd::OwnedFd;
 
 use crate::event::Event;
 use crate::host::rdma::RdmaFacts;
@@ -18,8 +19,12 @@ pub(crate) trait Source {
     /// If a map cannot be read.
     fn snapshot(&self) -> anyhow::Result<Snapshot>;
 
-    /// Readable when events wait. It stays open as long as the source lives.
-    fn events_fd(&self) -> RawFd;
+    /// Readable when events wait.
+    ///
+    /// # Errors
+    ///
+    /// If there are no more file descriptors.
+    fn events_fd(&self) -> io::Result<OwnedFd>;
 
     /// Hands over at most `most` events that wait, or why a record is none, and says how many there were.
     fn drain(&mut self, most: usize, sink: &mut dyn FnMut(anyhow::Result<Event>)) -> usize;

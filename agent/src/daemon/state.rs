@@ -259,7 +259,9 @@ impl<S: Source> State<S> {
         let hooks = self.source.hooks();
         let (hooks_attached, hooks_wanted) = attached_of(&hooks);
         let calls = self.taken.as_ref().map(|taken| taken.snapshot.calls.as_slice()).unwrap_or_default();
-        let sum = |of: fn(&agent_common::record::VerbCounters) -> u64| calls.iter().map(|(_, _, counters)| of(counters)).sum();
+        let sum = |of: fn(&agent_common::record::VerbCounters) -> u64| {
+            calls.iter().map(|(_, _, counters)| of(counters)).sum()
+        };
         let (calls, failures, probes) = (sum(|c| c.calls), sum(|c| c.failures), sum(|c| c.probes));
         let mut lost = self.losses(&hooks);
         lost.retain(|loss| loss.count > 0);

@@ -20,7 +20,10 @@ pub(crate) struct Summary {
 
 impl fmt::Debug for Summary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Summary").field("terminal", &self.width.is_some()).field("lines", &self.lines).finish_non_exhaustive()
+        f.debug_struct("Summary")
+            .field("terminal", &self.width.is_some())
+            .field("lines", &self.lines)
+            .finish_non_exhaustive()
     }
 }
 

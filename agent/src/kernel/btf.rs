@@ -111,9 +111,9 @@ impl Btf {
 
     fn collect_functions(&self) -> HashMap<String, u32> {
         let ids = (0u32..).map(|index| self.base_types + index);
-        let functions = ids.zip(&self.types).filter(|(_, at)| {
-            word(&self.data, **at as usize + 4).is_some_and(|info| kind_of(info) == KIND_FUNC)
-        });
+        let functions = ids
+            .zip(&self.types)
+            .filter(|(_, at)| word(&self.data, **at as usize + 4).is_some_and(|info| kind_of(info) == KIND_FUNC));
         functions
             .filter_map(|(id, at)| {
                 let name = word(&self.data, *at as usize)?;
@@ -215,7 +215,8 @@ impl Btf {
         }
         (0..usize::from(members_of(info))).find_map(|index| {
             let at = at + 12 + 12 * index;
-            let (name, kind, bits) = (word(&object.data, at)?, word(&object.data, at + 4)?, word(&object.data, at + 8)?);
+            let (name, kind, bits) =
+                (word(&object.data, at)?, word(&object.data, at + 4)?, word(&object.data, at + 8)?);
             // With bit fields the upper byte is the field's width.
             let bytes = if info >> 31 == 1 { bits & 0x00ff_ffff } else { bits } / 8;
             match self.string(base, name)? {
@@ -281,9 +282,22 @@ mod tests {
         // strings: 1 int, 5 file, 10 f_inode
         let base = build(
             &[
-                1, info(KIND_INT, 0), 4, 32, // 1: int
-                0, info(KIND_UNION, 1), 8, 10, 1, 64, // 2: union { int f_inode at 64 bits }
-                5, info(KIND_STRUCT, 1), 16, 0, 2, 128, // 3: struct file { union at 128 bits }
+                1,
+                info(KIND_INT, 0),
+                4,
+                32, // 1: int
+                0,
+                info(KIND_UNION, 1),
+                8,
+                10,
+                1,
+                64, // 2: union { int f_inode at 64 bits }
+                5,
+                info(KIND_STRUCT, 1),
+                16,
+                0,
+                2,
+                128, // 3: struct file { union at 128 bits }
             ],
             b"\0int\0file\0f_inode\0",
         );
@@ -295,10 +309,23 @@ mod tests {
         // Strings of the module go on at 18: 18 "f", 20 "ib_qp", 26 "qp_num"
         let module = build(
             &[
-                20, info(KIND_STRUCT, 1), 8, 26, 1, 32, // 4: struct ib_qp { int qp_num }
-                0, info(KIND_FUNC_PROTO, 1), 1, 0, 1, // 5: int (int)
-                18, info(KIND_FUNC, 0), 5, // 6: f
-                0, info(KIND_PTR, 0), 3, // 7: struct file *
+                20,
+                info(KIND_STRUCT, 1),
+                8,
+                26,
+                1,
+                32, // 4: struct ib_qp { int qp_num }
+                0,
+                info(KIND_FUNC_PROTO, 1),
+                1,
+                0,
+                1, // 5: int (int)
+                18,
+                info(KIND_FUNC, 0),
+                5, // 6: f
+                0,
+                info(KIND_PTR, 0),
+                3, // 7: struct file *
             ],
             b"f\0ib_qp\0qp_num\0",
         );

@@ -110,4 +110,3 @@ fn fd(map: &Map) -> Option<i32> {
         _ => None,
     }
 }
-

@@ -247,9 +247,8 @@ fn open_event(id: u64) -> io::Result<OwnedFd> {
     let attr = Attr { kind: PERF_TYPE_TRACEPOINT, size: 64, config: id, sample_period: 1, rest: [0; 5] };
     const PERF_FLAG_FD_CLOEXEC: libc::c_ulong = 8;
     // SAFETY: the attribute is 64 bytes, as its size field says.
-    let fd = unsafe {
-        libc::syscall(libc::SYS_perf_event_open, &raw const attr, -1i32, 0i32, -1i32, PERF_FLAG_FD_CLOEXEC)
-    };
+    let fd =
+        unsafe { libc::syscall(libc::SYS_perf_event_open, &raw const attr, -1i32, 0i32, -1i32, PERF_FLAG_FD_CLOEXEC) };
     if fd < 0 { Err(io::Error::last_os_error()) } else { Ok(owned(i32::try_from(fd).unwrap_or(-1))) }
 }
 
@@ -309,9 +308,7 @@ pub(crate) fn program_account(program: BorrowedFd<'_>) -> io::Result<ProgramAcco
     let mut info = [0u8; PROG_INFO];
     let mut attr = GetInfo { fd: raw(program), info_len: PROG_INFO as u32, info: info.as_mut_ptr() as u64 };
     bpf(BPF_OBJ_GET_INFO_BY_FD, &mut attr)?;
-    let word = |at: usize| {
-        info.get(at..at + 8).and_then(|bytes| bytes.try_into().ok()).map_or(0, u64::from_ne_bytes)
-    };
+    let word = |at: usize| info.get(at..at + 8).and_then(|bytes| bytes.try_into().ok()).map_or(0, u64::from_ne_bytes);
     Ok(ProgramAccount {
         run_time_ns: word(RUN_TIME),
         run_count: word(RUN_COUNT),

@@ -184,7 +184,8 @@ mod tests {
 
     #[test]
     fn events_are_read_by_group_and_name() {
-        let text = "r4096:fabricscope_7_99/ioctl_return ib_uverbs:ib_uverbs_ioctl\np:kprobes/mine vfs_read a=%di\n\nodd\n";
+        let text =
+            "r4096:fabricscope_7_99/ioctl_return ib_uverbs:ib_uverbs_ioctl\np:kprobes/mine vfs_read a=%di\n\nodd\n";
         assert_eq!(parse_events(text), [("fabricscope_7_99", "ioctl_return"), ("kprobes", "mine")]);
     }
 

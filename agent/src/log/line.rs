@@ -81,7 +81,11 @@ struct StuckLine<'a> {
 }
 
 /// The line of a number of failures; `None` for events of other kinds.
-pub(super) fn failure(host: Option<&str>, boot_id: Option<&str>, folded: &Folded) -> Option<serde_json::Result<String>> {
+pub(super) fn failure(
+    host: Option<&str>,
+    boot_id: Option<&str>,
+    folded: &Folded,
+) -> Option<serde_json::Result<String>> {
     let Event::Verbs(failure) = &*folded.event else {
         return None;
     };
@@ -138,7 +142,6 @@ pub(super) fn stuck(
         age_ns: now_ns.saturating_sub(start_ns),
     })
 }
-
 
 fn device_of(rdev: u32, devices: &RdmaFacts) -> Option<&str> {
     if rdev == 0 { None } else { devices.device_of(DeviceNumber::from_kernel(rdev)) }

@@ -128,9 +128,9 @@ fn of_device(device: &RdmaDevice) -> [&str; 3] {
 }
 
 fn is_measured(hooks: &[HookState], subject: Subject) -> bool {
-    hooks.iter().any(|hook| {
-        hook.state.is_attached() && Hook::by_number(hook.number).is_some_and(|row| row.subject == subject)
-    })
+    hooks
+        .iter()
+        .any(|hook| hook.state.is_attached() && Hook::by_number(hook.number).is_some_and(|row| row.subject == subject))
 }
 
 fn add_info(page: &mut Page, reading: &Reading<'_>) {

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use prometheus_client::collector::Collector;
-use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, LabelSetEncoder, MetricEncoder, NoLabelSet, prometheus_text};
+use prometheus_client::encoding::{
+    DescriptorEncoder, EncodeLabelSet, LabelSetEncoder, MetricEncoder, NoLabelSet, prometheus_text,
+};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::Registry;
 
@@ -78,7 +80,8 @@ impl Page {
         let mut registry = Registry::default();
         registry.register_collector(Box::new(self));
         let mut text = String::new();
-        prometheus_text::encode(&mut text, &registry).map_err(|error| format!("the page cannot be written: {error}"))?;
+        prometheus_text::encode(&mut text, &registry)
+            .map_err(|error| format!("the page cannot be written: {error}"))?;
         Ok(text)
     }
 }

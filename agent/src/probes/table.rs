@@ -23,12 +23,7 @@ const fn row(name: &'static str, layer: Layer, functions: &'static [&'static str
 }
 
 const fn syscall(name: &'static str, role: u8, functions: &'static [&'static str], fails: Fails) -> Hook {
-    Hook {
-        program: Program::Syscall(role),
-        fails,
-        modules: &["ib_uverbs"],
-        ..row(name, Layer::Syscall, functions)
-    }
+    Hook { program: Program::Syscall(role), fails, modules: &["ib_uverbs"], ..row(name, Layer::Syscall, functions) }
 }
 
 const fn uverbs(name: &'static str, functions: &'static [&'static str]) -> Hook {
@@ -49,10 +44,7 @@ pub(crate) const TABLE: &[Hook] = &[
     syscall("uverbs_write", role::WRITE, &["ib_uverbs_write"], Fails::Long),
     syscall("uverbs_mmap", role::MMAP, &["ib_uverbs_mmap"], Fails::Int),
     syscall("uverbs_open", role::OPEN, &["ib_uverbs_open"], Fails::Int),
-    Hook {
-        modules: &["rdma_ucm"],
-        ..syscall("ucma_write", role::UCMA, &["ucma_write"], Fails::Long)
-    },
+    Hook { modules: &["rdma_ucm"], ..syscall("ucma_write", role::UCMA, &["ucma_write"], Fails::Long) },
     Hook {
         program: Program::Framework,
         modules: UVERBS,

@@ -18,10 +18,9 @@ const SUITES: &[&str] = &["trixie-backports", "forky"];
 const CORE: &str = "core/src/lib.rs";
 
 pub(super) fn check(toolchain: &Toolchain) -> Result<String> {
-    for (library, place) in [
-        (toolchain.own_library(), "the toolchain's own"),
-        (toolchain.cached_library(), "the cache's"),
-    ] {
+    for (library, place) in
+        [(toolchain.own_library(), "the toolchain's own"), (toolchain.cached_library(), "the cache's")]
+    {
         if library.join("Cargo.lock").exists() && library.join(CORE).exists() {
             return Ok(format!("{}, {place}", toolchain.version));
         }
@@ -33,16 +32,13 @@ pub(super) fn bring(toolchain: &Toolchain) -> Result<()> {
     let by_rustup = if may_use_rustup() {
         by_rustup()
     } else {
-        Err(anyhow!(
-            "rustup is absent, or told to install nothing by itself"
-        ))
+        Err(anyhow!("rustup is absent, or told to install nothing by itself"))
     };
     let Err(no_rustup) = by_rustup else {
         return Ok(());
     };
     eprintln!("  {:<16} not by rustup ({no_rustup:#}); asking Debian", "");
-    from_debian(toolchain)
-        .context("on a machine with rustup, `rustup component add rust-src` brings them too")
+    from_debian(toolchain).context("on a machine with rustup, `rustup component add rust-src` brings them too")
 }
 
 /// Rustup is asked only where it may install: `RUSTUP_AUTO_INSTALL=0` says that this machine's toolchains are
@@ -68,8 +64,7 @@ fn from_debian(toolchain: &Toolchain) -> Result<()> {
     if to.exists() {
         fs::remove_dir_all(&to).with_context(|| format!("cannot remove {}", to.display()))?;
     }
-    fs::rename(&from, &to)
-        .with_context(|| format!("cannot move {} to {}", from.display(), to.display()))?;
+    fs::rename(&from, &to).with_context(|| format!("cannot move {} to {}", from.display(), to.display()))?;
     fs::remove_dir_all(&work).with_context(|| format!("cannot remove {}", work.display()))
 }
 
@@ -89,11 +84,6 @@ fn unpack(deb: &Path, into: &Path, version: &str) -> Result<()> {
     // `dpkg-deb` unpacks all or nothing, and the library is a tenth of it: tar picks.
     let script = "dpkg-deb --fsys-tarfile \"$1\" | tar -x -C \"$2\" \"$3\"";
     let member = format!("./usr/src/rustc-{version}/library");
-    output(
-        Command::new("sh")
-            .args(["-e", "-c", script, "sh"])
-            .args([deb, into])
-            .arg(member),
-    )?;
+    output(Command::new("sh").args(["-e", "-c", script, "sh"]).args([deb, into]).arg(member))?;
     Ok(())
 }

@@ -23,37 +23,27 @@ pub(super) fn download(suite: &str, packages: &[&str], dest: &Path) -> Result<Ve
     let view = cache::dir()?.join("apt").join(suite);
     for folder in ["lists/partial", "cache/archives/partial"] {
         let folder = view.join(folder);
-        fs::create_dir_all(&folder)
-            .with_context(|| format!("cannot create {}", folder.display()))?;
+        fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
     }
     fs::create_dir_all(dest).with_context(|| format!("cannot create {}", dest.display()))?;
     let signed = keyring.map_or_else(String::new, |path| format!("[signed-by={path}] "));
     let (sources, config) = (view.join("sources.list"), view.join("apt.conf"));
-    let write = |path: &Path, text: String| {
-        fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
-    };
+    let write =
+        |path: &Path, text: String| fs::write(path, text).with_context(|| format!("cannot write {}", path.display()));
     write(&view.join("status"), String::new())?;
     write(&sources, format!("deb {signed}{mirror} {suite} main\n"))?;
     write(&config, configuration(&view))?;
 
     let apt = |arguments: &[&str]| {
         let mut apt = Command::new("apt-get");
-        apt.arg("-c")
-            .arg(&config)
-            .args(["-qq"])
-            .args(arguments)
-            .current_dir(dest);
+        apt.arg("-c").arg(&config).args(["-qq"]).args(arguments).current_dir(dest);
         apt
     };
-    run(&mut apt(&["update"]))
-        .with_context(|| format!("cannot read the suite {suite} at {mirror}"))?;
-    output(apt(&["download"]).args(packages))
-        .with_context(|| format!("{suite} has no {}", packages.join(", ")))?;
+    run(&mut apt(&["update"])).with_context(|| format!("cannot read the suite {suite} at {mirror}"))?;
+    output(apt(&["download"]).args(packages)).with_context(|| format!("{suite} has no {}", packages.join(", ")))?;
     let files = fs::read_dir(dest).with_context(|| format!("cannot read {}", dest.display()))?;
     let files = files.flatten().map(|entry| entry.path());
-    Ok(files
-        .filter(|path| path.extension() == Some(OsStr::new("deb")))
-        .collect())
+    Ok(files.filter(|path| path.extension() == Some(OsStr::new("deb"))).collect())
 }
 
 /// apt's settings for a view in `folder`. The machine's own are read first, so that its proxy is used; its hooks
@@ -73,11 +63,7 @@ fn configuration(folder: &Path) -> String {
 /// say one. Backports and testing lie on the same mirrors; the security archive does not.
 fn mirror(etc: &Path) -> Result<(String, Option<String>)> {
     let parts = fs::read_dir(etc.join("sources.list.d"));
-    let parts = parts
-        .into_iter()
-        .flatten()
-        .flatten()
-        .map(|entry| entry.path());
+    let parts = parts.into_iter().flatten().flatten().map(|entry| entry.path());
     let mut files: Vec<_> = parts.collect();
     files.sort();
     files.insert(0, etc.join("sources.list"));
@@ -92,17 +78,10 @@ fn mirror(etc: &Path) -> Result<(String, Option<String>)> {
 
 /// The first archive in a sources file (either form) whose path ends in `/debian`.
 fn main_archive(sources: &str) -> Option<(String, Option<String>)> {
-    let is_archive =
-        |word: &&str| word.contains("://") && word.trim_end_matches('/').ends_with("/debian");
+    let is_archive = |word: &&str| word.contains("://") && word.trim_end_matches('/').ends_with("/debian");
     for stanza in sources.split("\n\n") {
-        let lines = stanza
-            .lines()
-            .map(str::trim)
-            .filter(|line| !line.starts_with('#'));
-        let uri = lines
-            .clone()
-            .flat_map(str::split_whitespace)
-            .find(is_archive);
+        let lines = stanza.lines().map(str::trim).filter(|line| !line.starts_with('#'));
+        let uri = lines.clone().flat_map(str::split_whitespace).find(is_archive);
         let Some(uri) = uri else { continue };
         let keyring = lines.filter_map(keyring).next();
         return Some((uri.to_owned(), keyring));
@@ -111,9 +90,7 @@ fn main_archive(sources: &str) -> Option<(String, Option<String>)> {
 }
 
 fn keyring(line: &str) -> Option<String> {
-    let value = line
-        .strip_prefix("Signed-By:")
-        .or_else(|| line.split_once("signed-by=").map(|(_, rest)| rest))?;
+    let value = line.strip_prefix("Signed-By:").or_else(|| line.split_once("signed-by=").map(|(_, rest)| rest))?;
     let path = value.trim().split([']', ' ']).next()?;
     path.starts_with('/').then(|| path.to_owned())
 }
@@ -125,9 +102,7 @@ mod tests {
     #[track_caller]
     fn check(sources: &str, expected: Option<(&str, Option<&str>)>) {
         let found = main_archive(sources);
-        let found = found
-            .as_ref()
-            .map(|(uri, keyring)| (uri.as_str(), keyring.as_deref()));
+        let found = found.as_ref().map(|(uri, keyring)| (uri.as_str(), keyring.as_deref()));
         assert_eq!(found, expected);
     }
 
@@ -141,10 +116,7 @@ mod tests {
             "deb http://other.example/x y main\n\ndeb [arch=amd64 signed-by=/k.gpg] https://m.example/debian/ s main\n",
             Some(("https://m.example/debian/", Some("/k.gpg"))),
         );
-        check(
-            "deb http://m.example/debian s main\n",
-            Some(("http://m.example/debian", None)),
-        );
+        check("deb http://m.example/debian s main\n", Some(("http://m.example/debian", None)));
     }
 
     #[test]

@@ -41,16 +41,13 @@ pub(super) fn check(toolchain: &Toolchain) -> Result<String> {
         bail!("it is {version}, {LINKER_VERSION} is wanted");
     }
     link_one_function(toolchain).context("it cannot link what this compiler makes")?;
-    Ok(format!(
-        "{version}, links one function with the compiler's own LLVM"
-    ))
+    Ok(format!("{version}, links one function with the compiler's own LLVM"))
 }
 
 fn link_one_function(toolchain: &Toolchain) -> Result<()> {
     let root = toolchain.linker_root();
     let (source, object) = (root.join("one.rs"), root.join("one.o"));
-    fs::write(&source, ONE_FUNCTION)
-        .with_context(|| format!("cannot write {}", source.display()))?;
+    fs::write(&source, ONE_FUNCTION).with_context(|| format!("cannot write {}", source.display()))?;
     let mut rustc = Command::new("rustc");
     inherit::scrub(&mut rustc)
         .env("RUSTC_BOOTSTRAP", "1")
@@ -102,9 +99,7 @@ fn offer_llvm(toolchain: &Toolchain) -> Result<std::path::PathBuf> {
     let prefix = toolchain.linker_root().join("llvm");
     let lib = prefix.join("lib");
     fs::create_dir_all(&lib).with_context(|| format!("cannot create {}", lib.display()))?;
-    let own_name = library
-        .file_name()
-        .context("the compiler's LLVM has no name")?;
+    let own_name = library.file_name().context("the compiler's LLVM has no name")?;
     for name in ["libLLVM.so".as_ref(), own_name] {
         let link = lib.join(name);
         symlink(&library, &link).with_context(|| format!("cannot create {}", link.display()))?;

@@ -112,11 +112,7 @@ impl Step {
         let start = Instant::now();
         (self.bring)(toolchain)?;
         let found = (self.check)(toolchain)?;
-        eprintln!(
-            "  {:<16} {found} ({:.1} s)",
-            self.name,
-            start.elapsed().as_secs_f64()
-        );
+        eprintln!("  {:<16} {found} ({:.1} s)", self.name, start.elapsed().as_secs_f64());
         Ok(())
     }
 }
@@ -132,15 +128,8 @@ fn check_compiler(toolchain: &Toolchain) -> Result<String> {
 }
 
 fn pinned(toml: &str) -> Option<&str> {
-    let line = toml
-        .lines()
-        .find_map(|line| line.trim().strip_prefix("channel"))?;
-    Some(
-        line.trim_start()
-            .strip_prefix('=')?
-            .trim()
-            .trim_matches('"'),
-    )
+    let line = toml.lines().find_map(|line| line.trim().strip_prefix("channel"))?;
+    Some(line.trim_start().strip_prefix('=')?.trim().trim_matches('"'))
 }
 
 #[cfg(test)]
@@ -149,21 +138,14 @@ mod tests {
 
     #[test]
     fn the_pinned_channel_is_read() {
-        assert_eq!(
-            pinned("[toolchain]\nchannel = \"1.95.0\"\n"),
-            Some("1.95.0")
-        );
+        assert_eq!(pinned("[toolchain]\nchannel = \"1.95.0\"\n"), Some("1.95.0"));
         assert_eq!(pinned("[toolchain]\n"), None);
     }
 
     #[test]
     fn every_step_has_its_own_name() {
         for (i, step) in STEPS.iter().enumerate() {
-            assert!(
-                STEPS[..i].iter().all(|other| other.name != step.name),
-                "{} stands twice",
-                step.name
-            );
+            assert!(STEPS[..i].iter().all(|other| other.name != step.name), "{} stands twice", step.name);
         }
     }
 }
