@@ -174,12 +174,12 @@ pub(crate) fn hook_to_wire(hook: &HookState) -> Option<v1::Hook> {
         ..v1::Hook::default()
     };
     let (kind, reason) = match &hook.state {
-        State::Attached { how, function, module } => {
+        State::Attached { how, function, module, instead } => {
             let attachment = ATTACHMENTS.iter().find(|(domain, _)| domain == how);
             wire.attachment = attachment.map_or(v1::Attachment::Unspecified, |(_, wire)| *wire).into();
             wire.function = Some(function.clone());
             wire.module = Some(module.clone()).filter(|module| !module.is_empty());
-            (v1::HookStateKind::Attached, None)
+            (v1::HookStateKind::Attached, instead.as_ref())
         }
         State::Unsupported(why) => (v1::HookStateKind::Unsupported, Some(why)),
         State::Waiting(why) => (v1::HookStateKind::Waiting, Some(why)),
@@ -209,6 +209,7 @@ impl TryFrom<v1::Hook> for HookState {
                     .ok_or(WireError::Unknown("attachment", wire.attachment))?,
                 function: required("function", wire.function)?,
                 module: wire.module.unwrap_or_default(),
+                instead: wire.reason.clone(),
             },
             v1::HookStateKind::Unsupported => State::Unsupported(why),
             v1::HookStateKind::Waiting => State::Waiting(why),
