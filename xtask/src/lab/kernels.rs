@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, Result, bail, ensure};
+use clap::builder::PossibleValuesParser;
 
 use super::cache;
 use super::tools::Tools;
@@ -45,6 +46,11 @@ pub(super) const KERNELS: &[Row] = &[
         notes: "all NIC drivers; lazy preemption; soft-RoCE across name spaces too",
     },
 ];
+
+/// The names, as the command line takes them.
+pub(super) fn names() -> PossibleValuesParser {
+    PossibleValuesParser::new(KERNELS.iter().map(|row| row.name))
+}
 
 /// What must be loaded before the guest's root can be mounted and its output be heard, in this order.
 const BOOT_MODULES: &[&str] = &["virtio_pci", "virtio_console", "9p", "9pnet_virtio", "overlay"];
