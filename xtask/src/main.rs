@@ -13,11 +13,13 @@ enum Cli {
     /// Fetches what the lab needs
     Setup,
     Lab(lab::Args),
+    LabModule(lab::ModuleArgs),
 }
 
 fn main() -> anyhow::Result<ExitCode> {
     match Cli::parse() {
         Cli::Setup => lab::setup().map(|()| ExitCode::SUCCESS),
         Cli::Lab(args) => lab::run(&args),
+        Cli::LabModule(args) => lab::run_module(&args),
     }
 }

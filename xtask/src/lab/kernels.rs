@@ -18,7 +18,8 @@ use crate::apt;
 pub(super) struct Row {
     /// What `--kernel` takes.
     pub(super) name: &'static str,
-    suite: &'static str,
+    /// The Debian suite that its packages come from.
+    pub(super) suite: &'static str,
     /// Package names; `*` stands for the newest that matches.
     packages: &'static [&'static str],
     /// What is special about it, for `--list`.
