@@ -1,6 +1,9 @@
 //! The lab: a stock kernel in a virtual machine, soft-RoCE on a real wire, one command, its output and its status.
 //!
 //! Nothing is installed: kernels, QEMU and the guest's programs are Debian packages unpacked in the cache folder.
+//!
+//! Measured with two processors, from start to exit, `true` as the command, on a lightly and on a heavily loaded host of
+//! two cores: 6.1 5.4 and 8 s, 6.12 8 and 37 s, 7.3 13 and 16 s. 100 MB of output take 8 s.
 
 mod accel;
 mod cache;

@@ -1,5 +1,6 @@
 //! Builds a kernel module for a kernel of the lab: its Debian headers, and the compiler of the guest's programs.
 //!
+//! Measured: headers 9 to 13 s once, then 3 to 8 s for a small module. On 6.1 modules come without type information.
 //! The build sees the guest's programs with the headers laid over them; what it writes goes to a folder of its own.
 
 use std::fs;
@@ -14,13 +15,13 @@ use super::{cache, userland};
 use crate::apt;
 
 /// What a build needs over the guest's programs, from the same suite.
-const BUILD_PACKAGES: &[&str] = &["make", "pahole"];
+const BUILD_PACKAGES: &[&str] = &["make", "pahole", "libdw1t64"];
 
 /// Run as root of a mount name space of its own: nothing of it is left when it ends.
 const BUILD_SCRIPT: &str = r#"
 mount -t overlay -o "lowerdir=$HEADERS:$USERLAND,upperdir=$SCRATCH/upper,workdir=$SCRATCH/work" build "$SCRATCH/root"
 mount --rbind /dev "$SCRATCH/root/dev"
-mount -t proc proc "$SCRATCH/root/proc"
+mount --rbind /proc "$SCRATCH/root/proc"
 exec chroot "$SCRATCH/root" env -i PATH=/usr/sbin:/usr/bin HOME=/ LC_ALL=C \
     make -C "/usr/lib/modules/$RELEASE/build" M=/src CC=gcc CONFIG_GCC_PLUGINS= modules
 "#;
@@ -101,7 +102,14 @@ fn headers(row: &Row, kernel: &Kernel) -> Result<PathBuf> {
             apt::run(Command::new("cp").arg("-a").arg(dir.join("lib")).arg(dir.join("usr")))?;
             fs::remove_dir_all(dir.join("lib"))?;
         }
-        fs::copy(kernel.image(), dir.join("usr/src").join(&main).join("vmlinux")).context("add the kernel's image")?;
+        // Without this helper (6.1's packages have none) a build with the image fails, and without the image modules
+        // are made without type information.
+        let helper = "tools/bpf/resolve_btfids/resolve_btfids";
+        let kbuild = names.iter().find(|name| name.starts_with("linux-kbuild-"));
+        if kbuild.is_some_and(|name| dir.join("usr/lib").join(name).join(helper).exists()) {
+            let to = dir.join("usr/src").join(&main).join("vmlinux");
+            fs::copy(kernel.image(), to).context("add the kernel's image")?;
+        }
         Ok(())
     })
 }
