@@ -250,7 +250,8 @@ fn file_of_uri_line(text: &str) -> Option<&str> {
 /// The names in the field `Depends` of a package's description.
 fn depends_of(description: &str) -> Vec<&str> {
     let field = description.lines().find_map(|line| line.strip_prefix("Depends: ")).unwrap_or_default();
-    field.split(',').filter_map(|set| set.split(['|', '(', ':']).next()).map(str::trim).collect()
+    let names = field.split(',').filter_map(|set| set.split(['|', '(', ':']).next()).map(str::trim);
+    names.filter(|name| !name.is_empty()).collect()
 }
 
 /// The newest of the names that match the pattern.
