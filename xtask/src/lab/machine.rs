@@ -183,9 +183,9 @@ impl Machine<'_> {
 
     fn arguments(&self) -> Vec<String> {
         let file = |name: &str| escape(&self.dir.join(name));
-        let accel = match self.accel {
-            Accel::Kvm => "kvm",
-            Accel::Tcg => "tcg,thread=multi,tb-size=1024",
+        let (accel, cpu) = match self.accel {
+            Accel::Kvm => ("kvm", "host"),
+            Accel::Tcg => ("tcg,thread=multi,tb-size=1024", "max"),
         };
         let smp = self.smp.to_string();
         let image = self.kernel.image().to_string_lossy().into_owned();
@@ -201,7 +201,7 @@ impl Machine<'_> {
             "-machine",
             "q35",
             "-cpu",
-            "max",
+            cpu,
             "-m",
             "2G",
             "-accel",
