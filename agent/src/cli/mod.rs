@@ -1,5 +1,7 @@
 //! The command line: one file per subcommand.
 
+pub(crate) mod agent;
+pub(crate) mod check;
 pub(crate) mod client;
 pub(crate) mod doctor;
 pub(crate) mod hooks;
@@ -28,9 +30,13 @@ enum Command {
     Trace(trace::Trace),
     /// Show every hook: what it is attached to, how, and what it has seen.
     Hooks(hooks::HooksArgs),
-    Status(status::StatusArgs),
     /// Look at what this host offers, what is missing, what that costs and how to mend it.
     Doctor(doctor::DoctorArgs),
+    /// Show one screen: the agent, what is degraded and why, the last failures, devices and ports.
+    Status(status::StatusArgs),
+    /// Run as the host's daemon.
+    Agent(agent::AgentArgs),
+    Check(check::CheckArgs),
 }
 
 /// Parses, dispatches, and turns the outcome into an exit status: 0 fine, 1 failed, 2 usage, 3 agent unreachable.
@@ -56,6 +62,8 @@ fn dispatch(command: Command) -> anyhow::Result<ExitCode> {
         Command::Trace(args) => trace::run(&args),
         Command::Hooks(args) => hooks::run(&args),
         Command::Status(args) => status::run(&args, &mut io::stdout().lock()),
+        Command::Agent(args) => agent::run(&args),
+        Command::Check(args) => check::run(&args, &mut io::stdout().lock(), &mut io::stderr().lock()),
         Command::Doctor(args) => doctor::run(&args, &HostFacts::read(&args.roots), &mut io::stdout().lock()),
     }
 }

@@ -6,10 +6,13 @@ mod attach;
 mod btf;
 mod maps;
 mod object;
+mod readable;
 pub(crate) mod state;
 mod sys;
 mod tracefs;
 mod tracer;
 
 pub(crate) use attach::program_names;
+pub(crate) use readable::readable;
+pub(crate) use sys::enable_statistics;
 pub(crate) use tracer::{Options, Tracer};

@@ -1,7 +1,8 @@
 //! The tracer: every hook and its state, through loading and unloading of modules.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
-use std::os::fd::{AsRawFd as _, RawFd};
+use std::io;
+use std::os::fd::{AsFd as _, OwnedFd};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -201,8 +202,12 @@ impl Tracer {
     }
 
     /// Readable when records wait.
-    pub(crate) fn events_fd(&self) -> RawFd {
-        self.ring.as_raw_fd()
+    ///
+    /// # Errors
+    ///
+    /// If there are no more file descriptors.
+    pub(crate) fn events_fd(&self) -> io::Result<OwnedFd> {
+        self.ring.as_fd().try_clone_to_owned()
     }
 
     /// Hands over at most `most` records that wait, and says how many there were.

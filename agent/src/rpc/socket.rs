@@ -54,10 +54,12 @@ pub(crate) struct Socket {
 pub(super) struct SocketFile {
     path: PathBuf,
     identity: (u64, u64),
+    /// The directory, if it was made for the socket.
+    made: Option<PathBuf>,
 }
 
 impl Socket {
-    /// Listens at `path`, whose directory has to exist.
+    /// Listens at `path`. Its directory is made if only that is missing, and then goes with the socket.
     ///
     /// # Errors
     ///
@@ -68,6 +70,11 @@ impl Socket {
             return Err(SocketError::NoFile(path.to_owned()));
         };
         let directory = if directory.as_os_str().is_empty() { Path::new(".") } else { directory };
+        let made = match fs::create_dir(directory) {
+            Ok(()) => Some(directory.to_owned()),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => None,
+            Err(error) => return Err(io("make the directory of", error)),
+        };
         // Between looking and taking, another agent could do the same. The lock goes with the file, at the end.
         let lock = File::open(directory).map_err(|error| io("open the directory of", error))?;
         lock.try_lock().map_err(|error| match error {
@@ -88,7 +95,7 @@ impl Socket {
             return Err(io("make", error));
         }
         let identity = identity(path).map_err(|error| io("look at", error))?;
-        Ok(Self { listener, _file: SocketFile { path: path.to_owned(), identity } })
+        Ok(Self { listener, _file: SocketFile { path: path.to_owned(), identity, made } })
     }
 
     /// The listener for the runtime, and the file to be kept as long.
@@ -103,6 +110,10 @@ impl Drop for SocketFile {
         if identity(&self.path).is_ok_and(|found| found == self.identity) {
             // Nobody is left to be told.
             let _ = fs::remove_file(&self.path);
+            if let Some(directory) = &self.made {
+                // It stays if others have put something there.
+                let _ = fs::remove_dir(directory);
+            }
         }
     }
 }
@@ -152,6 +163,18 @@ mod tests {
     }
 
     #[test]
+    fn a_directory_made_for_it_goes_too_unless_it_is_used() {
+        let directory = tempfile::tempdir().unwrap();
+        let (path, other) = (directory.path().join("run/agent.sock"), directory.path().join("run/other"));
+        drop(Socket::bind(&path).unwrap());
+        assert!(!directory.path().join("run").exists());
+        let socket = Socket::bind(&path).unwrap();
+        fs::write(&other, "").unwrap();
+        drop(socket);
+        assert!(other.exists() && !path.exists());
+    }
+
+    #[test]
     fn a_live_agent_keeps_its_socket() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("agent.sock");
@@ -197,7 +220,7 @@ mod tests {
     fn a_path_that_cannot_be_is_named() {
         let directory = tempfile::tempdir().unwrap();
         for (path, expected) in [
-            (directory.path().join("none/agent.sock"), "cannot open the directory of"),
+            (directory.path().join("none/none/agent.sock"), "cannot make the directory of"),
             (directory.path().join("x".repeat(120)), "cannot listen on"),
             (PathBuf::from("/"), "does not name a file"),
         ] {

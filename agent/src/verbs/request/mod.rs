@@ -14,7 +14,7 @@ pub(crate) mod types;
 use agent_common::verb::{ATTR_CORE_IN, ATTR_INLINE_LEN, VerbKey, interface};
 
 use self::bytes::{Attrs, Bytes};
-use self::types::Request;
+pub(crate) use self::types::Request;
 
 /// What was copied of a call; every part may be empty or cut short.
 #[derive(Clone, Copy, Debug, Default)]

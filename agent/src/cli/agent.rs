@@ -1,0 +1,184 @@
+//! `fabricscope agent`: the daemon.
+
+use std::io::{self, IsTerminal as _, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::{Duration, SystemTime};
+
+use anyhow::Context as _;
+use jiff::fmt::friendly::SpanParser;
+use terminal_size::terminal_size;
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+use tracing::level_filters::LevelFilter;
+
+use crate::config::Config;
+use crate::daemon::handle::{Handle, Info};
+use crate::daemon::health::{attached_of, degraded};
+use crate::daemon::run::{Daemon, Setup, ending_signals};
+use crate::daemon::source::Source;
+use crate::daemon::summary::Summary;
+use crate::daemon::{http, tracer::TracerSource};
+use crate::host::kernel::KernelFacts;
+use crate::log::Log;
+use crate::rpc;
+use crate::rpc::server::ServeError;
+use crate::rpc::socket::Socket;
+
+/// Columns where the terminal does not say.
+const COLUMNS: usize = 80;
+
+/// Run the agent: trace, log failures, serve metrics and the command line
+///
+/// It runs until SIGTERM or SIGINT ends it, and leaves nothing in the kernel. The exit status is 0 when it was ended,
+/// 1 when it could not start.
+#[derive(Debug, clap::Args)]
+pub(crate) struct AgentArgs {
+    /// The configuration file; without it all defaults hold
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+
+    /// End by itself after this time, such as 20s or 5m
+    #[arg(long = "for", value_name = "TIME", value_parser = run_time)]
+    run_for: Option<Duration>,
+
+    /// Show a live summary on standard output, one line each second where that is no terminal
+    ///
+    /// Failures are then logged to standard error, and not at all where that is a terminal.
+    #[arg(long)]
+    summary: bool,
+}
+
+fn run_time(text: &str) -> Result<Duration, String> {
+    let duration = SpanParser::new().parse_unsigned_duration(text).map_err(|error| error.to_string())?;
+    if duration.is_zero() { Err("it would end at once".to_owned()) } else { Ok(duration) }
+}
+
+/// Runs the daemon on this host's kernel.
+pub(crate) fn run(args: &AgentArgs) -> anyhow::Result<ExitCode> {
+    run_with(args, TracerSource::start)
+}
+
+fn run_with<S: Source>(args: &AgentArgs, start: impl FnOnce(&Config) -> anyhow::Result<S>) -> anyhow::Result<ExitCode> {
+    let config = match &args.config {
+        Some(path) => Config::read(path),
+        None => Config::parse("").map_err(|problems| crate::config::Problems { file: String::new(), problems }),
+    };
+    let config = match config {
+        Ok(config) => config,
+        Err(problems) => {
+            writeln!(io::stderr(), "{problems}")?;
+            return Ok(ExitCode::FAILURE);
+        }
+    };
+    let quiet = args.summary && io::stdout().is_terminal() && io::stderr().is_terminal();
+    diagnostics(if quiet { LevelFilter::WARN } else { LevelFilter::INFO });
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_all().build().context("starting the async runtime")?;
+    runtime.block_on(serve(args, config, start))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn serve<S: Source>(
+    args: &AgentArgs,
+    mut config: Config,
+    start: impl FnOnce(&Config) -> anyhow::Result<S>,
+) -> anyhow::Result<()> {
+    // Everything that may be refused comes before the kernel is touched.
+    let signals = ending_signals().context("installing the signal handlers")?;
+    let listener = match config.metrics {
+        Some(address) => Some(http::bind(address).await?),
+        None => None,
+    };
+    let socket = config.socket.as_deref().map(Socket::bind).transpose()?;
+    let metrics = listener.as_ref().map(|listener| listener.local_addr()).transpose().context("reading the address")?;
+    let info = info(&config, metrics);
+    let (summary, out) = outputs(args.summary);
+    config.log_failures &= out.is_some();
+    let log =
+        Log::new(config.fold_window, &info, out.unwrap_or_else(|| Box::new(io::sink()))).context("starting the log")?;
+    let source = start(&config)?;
+    announce(&source, &info);
+    let setup = Setup { source, config, info, log, summary, run_for: args.run_for, signals };
+    let (daemon, handle, asker) = Daemon::new(setup);
+    if let Some(listener) = listener {
+        tokio::spawn(http::serve(listener, asker));
+    }
+    let clients = socket.map(|socket| Clients::serve(socket, handle));
+    let ended = daemon.run().await;
+    if let Some(clients) = clients {
+        clients.end().await?;
+    }
+    drop(ended?);
+    Ok(())
+}
+
+/// The server of the command line, next to the loop.
+struct Clients {
+    stop: oneshot::Sender<()>,
+    serving: JoinHandle<Result<(), ServeError>>,
+}
+
+impl Clients {
+    fn serve(socket: Socket, handle: Handle) -> Self {
+        let (stop, stopped) = oneshot::channel();
+        let serving = tokio::spawn(rpc::server::serve(socket, handle, async move {
+            // Dropping the sender means the same.
+            let _ = stopped.await;
+        }));
+        Self { stop, serving }
+    }
+
+    async fn end(self) -> anyhow::Result<()> {
+        // It may have ended by itself; how, it says itself.
+        let _ = self.stop.send(());
+        self.serving.await.context("serving the command line")?.context("serving the command line")
+    }
+}
+
+/// The agent's own diagnostics, on standard error.
+fn diagnostics(level: LevelFilter) {
+    let subscriber = tracing_subscriber::fmt().with_writer(io::stderr).with_max_level(level).without_time();
+    // Set already in tests that run in one process.
+    let _ = subscriber.with_target(false).try_init();
+}
+
+fn info(config: &Config, metrics: Option<std::net::SocketAddr>) -> Info {
+    let facts = KernelFacts::read(&config.roots);
+    Info {
+        version: env!("CARGO_PKG_VERSION"),
+        started: SystemTime::now(),
+        host: facts.hostname,
+        kernel: facts.release,
+        boot_id: facts.boot_id,
+        metrics,
+    }
+}
+
+type Out = Box<dyn Write + Send>;
+
+/// The summary, if one is wanted, and where failures are logged.
+fn outputs(summary: bool) -> (Option<Summary>, Option<Out>) {
+    if !summary {
+        return (None, Some(Box::new(io::stdout())));
+    }
+    let summary = if io::stdout().is_terminal() {
+        let width = || terminal_size().map_or(COLUMNS, |(width, _)| usize::from(width.0));
+        Summary::on_terminal(Box::new(io::stdout()), Box::new(width))
+    } else {
+        Summary::as_lines(Box::new(io::stdout()))
+    };
+    let log = (!io::stderr().is_terminal()).then(|| Box::new(io::stderr()) as Out);
+    (Some(summary), log)
+}
+
+/// One line of what runs, and one for each fault.
+fn announce(source: &impl Source, info: &Info) {
+    let hooks = source.hooks();
+    let (attached, wanted) = attached_of(&hooks);
+    let metrics = info.metrics.map(|address| format!("http://{address}/metrics")).unwrap_or_default();
+    tracing::info!(version = info.version, hooks = attached, wanted, metrics, "running");
+    for fault in degraded(&hooks) {
+        tracing::warn!("{fault}");
+    }
+}
