@@ -46,7 +46,7 @@ pub(crate) enum SocketError {
 #[derive(Debug)]
 pub(crate) struct Socket {
     listener: UnixListener,
-    _file: SocketFile,
+    file: SocketFile,
 }
 
 /// The file, by what it is and not only by name: another agent may have put its own there.
@@ -95,13 +95,13 @@ impl Socket {
             return Err(io("make", error));
         }
         let identity = identity(path).map_err(|error| io("look at", error))?;
-        Ok(Self { listener, _file: SocketFile { path: path.to_owned(), identity, made } })
+        Ok(Self { listener, file: SocketFile { path: path.to_owned(), identity, made } })
     }
 
     /// The listener for the runtime, and the file to be kept as long.
     pub(super) fn into_parts(self) -> io::Result<(tokio::net::UnixListener, SocketFile)> {
         self.listener.set_nonblocking(true)?;
-        Ok((tokio::net::UnixListener::from_std(self.listener)?, self._file))
+        Ok((tokio::net::UnixListener::from_std(self.listener)?, self.file))
     }
 }
 
