@@ -13,7 +13,8 @@ const OLDEST: &str = "fabricscope_verbs_inflight_oldest_seconds";
 /// The agent runs with an empty configuration; its numbers are read when they have come to what the next step needs.
 pub(crate) const SCENARIO: Scenario = Scenario {
     name: "daemon",
-    script: r#"scrape() { exec 3<>/dev/tcp/127.0.0.1/17317 && printf "GET $1 HTTP/1.0\r\n\r\n" >&3 && cat <&3; exec 3>&-; } 2> /dev/null
+    script: r#"# In a shell of its own: a refused connection ends it.
+scrape() ( exec 2> /dev/null 3<>/dev/tcp/127.0.0.1/17317 && printf "GET $1 HTTP/1.0\r\n\r\n" >&3 && cat <&3 )
 # Whether a series whose name begins with $1 has a value for which the condition $2 holds.
 holds() { scrape /metrics | awk -v name="$1" "index(\$0, name) == 1 && \$NF $2 { found = 1 } END { exit !found }"; }
 : > /run/agent.toml
