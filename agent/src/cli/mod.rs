@@ -15,6 +15,9 @@ use clap::{Parser, Subcommand};
 
 use crate::host::facts::HostFacts;
 
+/// Exit status when a command was to be traced and nothing could be attached.
+const EXIT_NOTHING_ATTACHED: u8 = 125;
+
 /// Watches a GPU cluster's hosts from the kernel.
 #[derive(Debug, Parser)]
 #[command(name = "fabricscope", version)]
