@@ -197,12 +197,15 @@ pub(super) fn also(failure: &Failure) -> impl Iterator<Item = &Link> {
 struct LinkRecord<'a> {
     layer: &'static str,
     function: &'a str,
-    error: Cow<'static, str>,
+    /// The error's name.
+    errno: Cow<'static, str>,
+    /// Its number, positive.
+    error: i32,
 }
 
 impl<'a> LinkRecord<'a> {
     fn of(link: &'a Link) -> Self {
-        Self { layer: link.layer.name(), function: &link.function, error: errno_name(link.errno) }
+        Self { layer: link.layer.name(), function: &link.function, errno: errno_name(link.errno), error: link.errno }
     }
 }
 
