@@ -73,7 +73,7 @@ mod tests {
 
     #[test]
     fn only_what_should_run_and_cannot_is_a_fault() {
-        let attached = State::Attached { how: How::Kprobe, function: "f".into(), module: String::new() };
+        let attached = State::Attached { how: How::Kprobe, function: "f".into(), module: String::new(), instead: None };
         check("uverbs_ioctl", attached, 0, 0, 0);
         check("uverbs_ioctl", State::Disabled("not wanted".into()), 0, 0, 0);
         check("uverbs_ioctl", State::Waiting("no ib_uverbs".into()), 0, 1, 0);
