@@ -19,13 +19,13 @@ fn main() -> Result<(), Box<dyn Error>> {
     let manifest = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").ok_or("CARGO_MANIFEST_DIR is not set")?);
     let workspace = manifest.parent().ok_or("the agent stands in no workspace")?;
     let arch = env::var("CARGO_CFG_TARGET_ARCH")?;
-    depend_on(workspace)?;
+    depend_on(workspace);
 
     let object = out.join(ebpf_build::PACKAGE);
     println!("cargo::rustc-env=FABRICSCOPE_OBJECT={}", object.display());
-    let kernel = match Kernel::new(workspace, &target_dir(workspace, &out), &arch) {
-        Err(missing @ ebpf_build::Error::Missing(_)) => {
-            println!("cargo::warning=built without the kernel side: {missing}");
+    let kernel = match kernel(workspace, &target_dir(workspace, &out), &arch) {
+        Err(absent @ (ebpf_build::Error::Missing(_) | ebpf_build::Error::NoCache)) => {
+            println!("cargo::warning=built without the kernel side: {absent}");
             return Ok(fs::write(&object, [])?);
         }
         kernel => kernel?,
@@ -39,15 +39,20 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Runs this script again when something the object is made from changes. A linker that is not there yet
-/// counts as changed each time, so that the first build after set-up takes the kernel side in.
-fn depend_on(workspace: &Path) -> Result<(), Box<dyn Error>> {
+/// Finds what the build needs, and has cargo run this script again when the linker changes. A linker that is
+/// not there yet counts as changed each time, so that the first build after set-up takes the kernel side in.
+fn kernel(workspace: &Path, target: &Path, arch: &str) -> ebpf_build::Result<Kernel> {
+    let toolchain = Toolchain::find()?;
+    println!("cargo::rerun-if-changed={}", toolchain.linker().display());
+    Kernel::new(workspace, target, arch, &toolchain)
+}
+
+/// Runs this script again when something the object is made from changes, or where the cache folder is.
+fn depend_on(workspace: &Path) {
     for source in SOURCES {
         println!("cargo::rerun-if-changed={}", workspace.join(source).display());
     }
     for variable in cache::VARIABLES {
         println!("cargo::rerun-if-env-changed={variable}");
     }
-    println!("cargo::rerun-if-changed={}", Toolchain::find()?.linker().display());
-    Ok(())
 }

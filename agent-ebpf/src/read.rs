@@ -32,10 +32,14 @@ pub fn user<T: Copy>(address: u64) -> Option<T> {
 /// `target` must point to `N` writable bytes.
 #[inline(always)]
 pub unsafe fn user_bytes<const N: u32>(target: *mut u8, address: u64, length: u64) -> u32 {
-    let mut length = if length > u64::from(N) { N } else { length as u32 };
-    // The optimiser would otherwise drop the bound that the verifier has to see at the call.
-    length = core::hint::black_box(length);
-    if address == 0 || length == 0 || length > N {
+    if address == 0 || length == 0 {
+        return 0;
+    }
+    let length = if length > u64::from(N) { N } else { length as u32 };
+    // The optimiser would otherwise drop the one comparison that the verifier has to see before the call, or join it
+    // with another one so that older verifiers do not understand it.
+    let length = core::hint::black_box(length);
+    if length > N {
         return 0;
     }
     // SAFETY: the helper checks the source; the caller answers for the target.

@@ -9,6 +9,8 @@ mod kernel;
 mod log;
 mod metrics;
 mod probes;
+mod rpc;
+mod terminal;
 mod verbs;
 
 fn main() -> std::process::ExitCode {

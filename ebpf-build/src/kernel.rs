@@ -21,12 +21,12 @@ pub struct Kernel {
 
 impl Kernel {
     /// The kernel side of `workspace` for hosts of the architecture `arch` (as Rust spells it: `x86_64`,
-    /// `aarch64`), built inside the target folder `target`.
+    /// `aarch64`), built by `toolchain` inside the target folder `target`.
     ///
     /// # Errors
     /// [`Error::Missing`] if this machine is not set up.
-    pub fn new(workspace: &Path, target: &Path, arch: &str) -> Result<Self> {
-        let pieces = Toolchain::find()?.pieces()?;
+    pub fn new(workspace: &Path, target: &Path, arch: &str, toolchain: &Toolchain) -> Result<Self> {
+        let pieces = toolchain.pieces()?;
         Ok(Self { workspace: workspace.to_owned(), target: target.join("bpf"), arch: arch.to_owned(), pieces })
     }
 

@@ -6,7 +6,7 @@ use aya_ebpf::helpers::generated::{
     bpf_get_current_cgroup_id, bpf_get_current_comm, bpf_get_current_pid_tgid, bpf_get_current_uid_gid,
 };
 
-use super::{decode, qp};
+use super::{chain, decode, qp};
 use crate::{maps, read};
 
 /// Sends the event, if there is room.
@@ -28,14 +28,17 @@ pub fn send(call: &mut Call, own: Link, answer: u32, now: u64, duration: u64) {
     record.error = own.error;
     record.answer = answer;
     record.chain_len = call.chain_len;
-    record.attrs_len = 0;
-    record.request_len = 0;
-    record.payload_len = 0;
-    record.reserved = 0;
-    record.qp_number = 0;
-    record.qp_type = 0;
-    record.qp_state = 0;
-    record.firmware = call.firmware;
+    zero(&mut record.attrs_len);
+    zero(&mut record.request_len);
+    zero(&mut record.payload_len);
+    zero(&mut record.reserved);
+    zero(&mut record.qp_number);
+    zero(&mut record.qp_type);
+    zero(&mut record.qp_state);
+    record.firmware.opcode = call.firmware.opcode;
+    record.firmware.op_mod = call.firmware.op_mod;
+    record.firmware.status = call.firmware.status;
+    record.firmware.syndrome = call.firmware.syndrome;
     // SAFETY: source and target have as many bytes; a helper copies them faster than byte by byte.
     unsafe {
         let source = call.chain.as_ptr() as u64;
@@ -56,17 +59,25 @@ pub fn send(call: &mut Call, own: Link, answer: u32, now: u64, duration: u64) {
     entry.submit(0);
 }
 
+/// A zero of its own: neighbouring ones would be made one call to a loop over bytes.
+#[inline(always)]
+fn zero(field: &mut u32) {
+    // SAFETY: a reference is valid for writes.
+    unsafe { core::ptr::write_volatile(field, 0) };
+}
+
 /// The own link takes the last place if the chain is full: the outermost but one is the one to do without.
 #[inline(always)]
 fn push_own(call: &mut Call, own: Link) {
-    let index = core::hint::black_box(call.chain_len) as usize;
-    let index = if index >= CHAIN { CHAIN - 1 } else { index };
+    let used = call.chain_len;
+    let used = if used >= CHAIN as u32 { CHAIN as u32 - 1 } else { used };
+    let index = chain::bounded(used);
     // SAFETY: the index is below CHAIN.
     unsafe {
         *call.chain.get_unchecked_mut(index) = own;
         *call.frames.get_unchecked_mut(index) = u64::MAX;
     }
-    call.chain_len = index as u32 + 1;
+    call.chain_len = used + 1;
 }
 
 #[inline(always)]

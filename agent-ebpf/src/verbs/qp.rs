@@ -44,7 +44,11 @@ pub fn succeeded(call: &Call) {
 fn created(call: &Call) {
     let mut qp = Qp { number: 0, kind: 0, state: 0, reserved: 0 };
     let mut handle = None;
+    let Some(header) = read::user::<decode::Header>(call.request) else { return };
     for index in 0..ATTRS {
+        if index >= header.attrs() {
+            break;
+        }
         let address = call.request + decode::HEADER + u64::from(index) * size_of::<decode::Attr>() as u64;
         let Some(attr) = read::user::<decode::Attr>(address) else { break };
         match attr.id {

@@ -2,8 +2,10 @@
 
 pub(crate) mod agent;
 pub(crate) mod check;
+pub(crate) mod client;
 pub(crate) mod doctor;
 pub(crate) mod hooks;
+pub(crate) mod status;
 pub(crate) mod trace;
 
 use std::io::{self, Write as _};
@@ -30,6 +32,9 @@ enum Command {
     Hooks(hooks::HooksArgs),
     /// Look at what this host offers, what is missing, what that costs and how to mend it.
     Doctor(doctor::DoctorArgs),
+    /// Show one screen: the agent, what is degraded and why, the last failures, devices and ports.
+    Status(status::StatusArgs),
+    /// Run as the host's daemon.
     Agent(agent::AgentArgs),
     Check(check::CheckArgs),
 }
@@ -51,6 +56,7 @@ fn dispatch(command: Command) -> anyhow::Result<ExitCode> {
     match command {
         Command::Trace(args) => trace::run(&args),
         Command::Hooks(args) => hooks::run(&args),
+        Command::Status(args) => status::run(&args, &mut io::stdout().lock()),
         Command::Agent(args) => agent::run(&args),
         Command::Check(args) => check::run(&args, &mut io::stdout().lock(), &mut io::stderr().lock()),
         Command::Doctor(args) => doctor::run(&args, &HostFacts::read(&args.roots), &mut io::stdout().lock()),

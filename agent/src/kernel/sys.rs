@@ -21,7 +21,7 @@ const BPF_PROG_TYPE_TRACEPOINT: u32 = 5;
 const BPF_PROG_TYPE_TRACING: u32 = 26;
 const BPF_PERF_EVENT: u32 = 41;
 /// Room for what the verifier says of a refused program.
-const VERIFIER_LOG: usize = 64 * 1024;
+const VERIFIER_LOG: usize = 16 << 20;
 
 /// Where a tracing program runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -179,16 +179,15 @@ pub(crate) fn load_program(
     }
 }
 
-/// The error with the last lines of the verifier's log.
+/// The error with what the verifier says at the end of its log. Lines that begin with a number only retell the program.
 fn with_log(error: io::Error, log: &[u8]) -> io::Error {
     let text = String::from_utf8_lossy(log.split(|byte| *byte == 0).next().unwrap_or_default()).into_owned();
-    let lines: Vec<&str> = text.lines().filter(|line| !line.starts_with("processed")).collect();
-    match lines.len().checked_sub(1) {
+    let tells = |line: &&str| {
+        !line.starts_with(|first: char| first.is_ascii_digit()) && !line.starts_with("processed") && !line.is_empty()
+    };
+    match text.lines().rfind(tells) {
         None => error,
-        Some(last) => {
-            let tail = lines.get(last.saturating_sub(2)..).unwrap_or_default().join("; ");
-            io::Error::new(error.kind(), format!("{error}: {tail}"))
-        }
+        Some(last) => io::Error::new(error.kind(), format!("{error}: {last}")),
     }
 }
 

@@ -8,7 +8,7 @@ use std::process::Command;
 use anyhow::{Context, Result, anyhow, bail};
 use ebpf_build::Toolchain;
 
-use super::debian;
+use super::exact;
 use crate::runner::{on_path, output, run};
 
 /// Debian suites that carry compilers newer than a release's, in the order they are asked.
@@ -38,7 +38,7 @@ pub(super) fn bring(toolchain: &Toolchain) -> Result<()> {
         return Ok(());
     };
     eprintln!("  {:<16} not by rustup ({no_rustup:#}); asking Debian", "");
-    from_debian(toolchain).context("on a machine with rustup, `rustup component add rust-src` brings them too")
+    from_debian(toolchain)
 }
 
 /// Rustup is asked only where it may install: `RUSTUP_AUTO_INSTALL=0` says that this machine's toolchains are
@@ -55,10 +55,12 @@ fn by_rustup() -> Result<()> {
 fn from_debian(toolchain: &Toolchain) -> Result<()> {
     let version = &toolchain.version;
     let work = toolchain.cache.join("rust-src.new");
-    let package = format!("rust-src={version}*");
-    let deb = fetch(&package, &work.join("deb"))?;
-    let deb = deb.first().context("apt fetched no package")?;
-    unpack(deb, &work, version)?;
+    // What an attempt that ended early left would be taken for this one's.
+    if work.exists() {
+        fs::remove_dir_all(&work).with_context(|| format!("cannot remove {}", work.display()))?;
+    }
+    let deb = fetch(version, &work.join("deb"))?;
+    unpack(&deb, &work, version)?;
     let from = work.join(format!("usr/src/rustc-{version}/library"));
     let to = toolchain.cached_library();
     if to.exists() {
@@ -69,11 +71,11 @@ fn from_debian(toolchain: &Toolchain) -> Result<()> {
 }
 
 /// Asks one suite after the other; the first error is the one to tell, since it names the suite meant.
-fn fetch(package: &str, dest: &Path) -> Result<Vec<PathBuf>> {
+fn fetch(version: &str, dest: &Path) -> Result<PathBuf> {
     let mut first = None;
     for suite in SUITES {
-        match debian::download(suite, &[package], dest) {
-            Ok(files) => return Ok(files),
+        match exact::download(suite, "rust-src", &format!("{version}+*"), dest) {
+            Ok(file) => return Ok(file),
             Err(error) => first = first.or(Some(error)),
         }
     }

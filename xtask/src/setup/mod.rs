@@ -5,13 +5,17 @@
 //! the cache folder; the user's apt sources stay as they are.
 
 mod core_sources;
-mod debian;
+mod exact;
 mod linker;
 
+use std::fs::{self, File, TryLockError};
+use std::path::Path;
 use std::time::Instant;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use ebpf_build::{Toolchain, cache};
+
+use crate::lab;
 
 /// What a piece is for; `test --only unit` needs no lab.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,9 +24,13 @@ pub(crate) enum Part {
     Compiler,
     /// The kernel side's build.
     KernelSide,
+    /// Real kernels in virtual machines.
+    Lab,
 }
 
 impl Part {
+    pub(crate) const ALL: [Self; 3] = [Self::Compiler, Self::KernelSide, Self::Lab];
+
     /// What the project can do without this part, for the message when a piece is not to be had.
     fn without(self) -> &'static str {
         match self {
@@ -30,6 +38,7 @@ impl Part {
             Self::KernelSide => {
                 "the user side still builds, checks and runs its unit tests, but no agent with programs for the kernel can be built"
             }
+            Self::Lab => "everything else works; only the tests on real kernels do not run",
         }
     }
 }
@@ -42,28 +51,28 @@ struct Step {
     why: &'static str,
     /// Where it comes from.
     from: &'static str,
-    /// What is there, in order: a few words. Otherwise why it is not.
-    check: fn(&Toolchain) -> Result<String>,
+    /// What is there, in order: a few words. Otherwise why it is not. Absent where `bring` looks by itself.
+    check: Option<fn(&Toolchain) -> Result<String>>,
     /// Brings it. The check runs again afterwards.
     bring: fn(&Toolchain) -> Result<()>,
 }
 
-/// Every piece, in the order they build on each other. The lab's row goes last.
+/// Every piece, in the order they build on each other.
 const STEPS: &[Step] = &[
     Step {
         name: "compiler",
         part: Part::Compiler,
         why: "builds both sides; its version is pinned in rust-toolchain.toml",
         from: "rustup installs it by itself, on the first cargo command in this folder",
-        check: check_compiler,
+        check: Some(check_compiler),
         bring: |_| bail!("install it with rustup"),
     },
     Step {
         name: "sources of core",
         part: Part::KernelSide,
         why: "core is compiled for the BPF target, for which none is shipped",
-        from: "the toolchain's component rust-src, else Debian's package of the same name and version",
-        check: core_sources::check,
+        from: "`rustup component add rust-src`, else Debian's package of the same name and version",
+        check: Some(core_sources::check),
         bring: core_sources::bring,
     },
     Step {
@@ -71,8 +80,16 @@ const STEPS: &[Step] = &[
         part: Part::KernelSide,
         why: "links the kernel side into one object, with the compiler's own LLVM",
         from: "the crate registry, built here (about a minute)",
-        check: linker::check,
+        check: Some(linker::check),
         bring: linker::bring,
+    },
+    Step {
+        name: "lab",
+        part: Part::Lab,
+        why: "end-to-end tests run on stock kernels with RDMA devices, whatever this host's kernel has",
+        from: "Debian's packages (kernels, QEMU, RDMA tools), unpacked and never installed: about 1 GB",
+        check: None,
+        bring: |_| lab::setup(),
     },
 ];
 
@@ -82,7 +99,9 @@ const STEPS: &[Step] = &[
 /// Names each piece that is not to be had; the pieces that do not need it are brought all the same.
 pub(crate) fn run(wanted: &[Part]) -> Result<()> {
     let toolchain = Toolchain::find()?;
-    eprintln!("set-up: everything goes to {}", cache::dir()?.display());
+    let folder = cache::dir()?;
+    eprintln!("set-up: everything goes to {}", folder.display());
+    let _lock = lock(&folder)?;
     let mut failed: Vec<&str> = Vec::new();
     for step in STEPS.iter().filter(|step| wanted.contains(&step.part)) {
         if let Err(error) = step.take(&toolchain) {
@@ -98,9 +117,30 @@ pub(crate) fn run(wanted: &[Part]) -> Result<()> {
     Ok(())
 }
 
+/// Lets one set-up at a time into the cache folder; the lock goes with the process that holds it.
+fn lock(folder: &Path) -> Result<File> {
+    fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
+    let path = folder.join(".set-up-lock");
+    let file = File::create(&path).with_context(|| format!("cannot create {}", path.display()))?;
+    match file.try_lock() {
+        Ok(()) => return Ok(file),
+        Err(TryLockError::WouldBlock) => eprintln!("  another set-up is at work there: waiting for it"),
+        Err(TryLockError::Error(error)) => {
+            return Err(error).with_context(|| format!("cannot lock {}", path.display()));
+        }
+    }
+    file.lock().with_context(|| format!("cannot lock {}", path.display()))?;
+    Ok(file)
+}
+
 impl Step {
     fn take(&self, toolchain: &Toolchain) -> Result<()> {
-        let absent = match (self.check)(toolchain) {
+        let Some(check) = self.check else {
+            (self.bring)(toolchain)?;
+            eprintln!("  {:<16} in place", self.name);
+            return Ok(());
+        };
+        let absent = match check(toolchain) {
             Ok(found) => {
                 eprintln!("  {:<16} {found}", self.name);
                 return Ok(());
@@ -111,7 +151,7 @@ impl Step {
         eprintln!("  {:<16} wanted: {}", "", self.why);
         let start = Instant::now();
         (self.bring)(toolchain)?;
-        let found = (self.check)(toolchain)?;
+        let found = check(toolchain)?;
         eprintln!("  {:<16} {found} ({:.1} s)", self.name, start.elapsed().as_secs_f64());
         Ok(())
     }
