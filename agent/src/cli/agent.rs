@@ -1,13 +1,16 @@
 //! `fabricscope agent`: the daemon.
 
+use std::fs::DirBuilder;
 use std::io::{self, IsTerminal as _, Write};
-use std::path::PathBuf;
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, SystemTime};
 
 use anyhow::Context as _;
 use jiff::fmt::friendly::SpanParser;
 use terminal_size::terminal_size;
+use tokio::sync::oneshot;
 use tracing::level_filters::LevelFilter;
 
 use crate::config::Config;
@@ -19,6 +22,7 @@ use crate::daemon::summary::Summary;
 use crate::daemon::{http, tracer::TracerSource};
 use crate::host::kernel::KernelFacts;
 use crate::log::Log;
+use crate::rpc::{server, socket::Socket};
 
 /// Columns where the terminal does not say.
 const COLUMNS: usize = 80;
@@ -85,6 +89,8 @@ async fn serve<S: Source>(
         Some(address) => Some(http::bind(address).await?),
         None => None,
     };
+    let folder = config.socket.as_deref().and_then(Path::parent).map(Folder::make).transpose()?;
+    let socket = config.socket.as_deref().map(Socket::bind).transpose().context("rpc.socket")?;
     let metrics = listener.as_ref().map(|listener| listener.local_addr()).transpose().context("reading the address")?;
     let info = info(&config, metrics);
     let (summary, out) = outputs(args.summary);
@@ -94,13 +100,53 @@ async fn serve<S: Source>(
     let source = start(&config)?;
     announce(&source, &info);
     let setup = Setup { source, config, info, log, summary, run_for: args.run_for, signals };
-    let (daemon, _handle, asker) = Daemon::new(setup);
+    let (daemon, handle, asker) = Daemon::new(setup);
     if let Some(listener) = listener {
         tokio::spawn(http::serve(listener, asker));
     }
-    let source = daemon.run().await?;
-    drop(source);
+    let (stop, stopped) = oneshot::channel::<()>();
+    let calls = socket.map(|socket| {
+        tokio::spawn(server::serve(socket, handle, async {
+            // Told to stop, or left alone: it stops either way.
+            let _ = stopped.await;
+        }))
+    });
+    let source = daemon.run().await;
+    drop(stop);
+    if let Some(calls) = calls {
+        calls.await.context("serving the socket")?.context("serving the socket")?;
+    }
+    // Last, so that nobody is told of hooks that are gone already.
+    drop(source?);
+    drop(folder);
     Ok(())
+}
+
+/// The socket's folder. One that was not there goes with the agent; systemd makes and removes its own.
+#[derive(Debug)]
+struct Folder(Option<PathBuf>);
+
+impl Folder {
+    fn make(path: &Path) -> anyhow::Result<Self> {
+        let made = match DirBuilder::new().mode(0o750).create(path) {
+            Ok(()) => Some(path.to_owned()),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => None,
+            Err(error) => {
+                let text = format!("cannot make {} for rpc.socket; run as root, or change it", path.display());
+                return Err(anyhow::Error::new(error).context(text));
+            }
+        };
+        Ok(Self(made))
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        if let Some(path) = &self.0 {
+            // Somebody else may have put something there.
+            let _ = std::fs::remove_dir(path);
+        }
+    }
 }
 
 /// The agent's own diagnostics, on standard error.

@@ -105,30 +105,13 @@ fn a_line_is_json_with_the_events_keys() {
     let text = reader.0.lock().unwrap().0.clone();
     assert_eq!(text.lines().count(), 1);
     let line: serde_json::Value = serde_json::from_str(&text).unwrap();
-    let expected = serde_json::json!({
-        "kind": "verbs",
-        "time": "2023-11-14T22:13:20.123456789Z",
-        "count": 1,
-        "host": "gpu-17",
-        "boot_id": "b00t",
-        "verb": "reg_mr",
-        "errno": "EFAULT",
-        "error": 14,
-        "message": "bad address",
-        "layer": "core",
-        "function": "ib_umem_get",
-        "chain": [
-            {"layer": "core", "function": "ib_umem_get", "error": "EFAULT"},
-            {"layer": "syscall", "function": "ib_uverbs_ioctl", "error": "EFAULT"},
-        ],
-        "pid": 4711,
-        "tid": 4712,
-        "comm": "a\"b\n",
-        "uid": 1000,
-        "cgroup_id": 99,
-        "duration_ns": 12345,
-    });
-    assert_eq!(line, expected);
+    // The event's own keys are tested where they are made.
+    let expected: [(&str, serde_json::Value); 4] =
+        [("count", 1.into()), ("verb", "reg_mr".into()), ("comm", "a\"b\n".into()), ("host", "gpu-17".into())];
+    for (key, value) in expected {
+        assert_eq!(line[key], value, "{key} in {text}");
+    }
+    assert!(line.get("window_seconds").is_none() && line.get("device").is_none(), "{text}");
 }
 
 #[test]
