@@ -15,6 +15,9 @@ use clap::{Parser, Subcommand};
 
 use crate::host::facts::HostFacts;
 
+/// Exit status when a command was to be traced and nothing could be attached.
+const EXIT_NOTHING_ATTACHED: u8 = 125;
+
 /// Watches a GPU cluster's hosts from the kernel.
 #[derive(Debug, Parser)]
 #[command(name = "fabricscope", version)]
@@ -39,7 +42,7 @@ enum Command {
     Check(check::CheckArgs),
 }
 
-/// Parses, dispatches, and turns the outcome into an exit status: 0 fine, 1 failed, 2 usage.
+/// Parses, dispatches, and turns the outcome into an exit status: 0 fine, 1 failed, 2 usage, 3 no agent.
 pub(crate) fn main() -> ExitCode {
     match dispatch(Cli::parse().command) {
         Ok(status) => status,
@@ -47,7 +50,7 @@ pub(crate) fn main() -> ExitCode {
         Err(error) => {
             // Nothing is left to tell if standard error is gone too.
             let _ = writeln!(io::stderr(), "fabricscope: {error:#}");
-            ExitCode::FAILURE
+            if client::is_unreachable(&error) { ExitCode::from(client::EXIT_UNREACHABLE) } else { ExitCode::FAILURE }
         }
     }
 }
