@@ -11,9 +11,10 @@ use anyhow::Context as _;
 use jiff::fmt::friendly::SpanParser;
 use terminal_size::terminal_size;
 use tokio::sync::oneshot;
+use tokio::time::timeout;
 use tracing::level_filters::LevelFilter;
 
-use crate::config::Config;
+use crate::config::{Config, limits};
 use crate::daemon::handle::Info;
 use crate::daemon::health::{attached_of, degraded};
 use crate::daemon::run::{Daemon, Setup, ending_signals};
@@ -114,7 +115,10 @@ async fn serve<S: Source>(
     let source = daemon.run().await;
     drop(stop);
     if let Some(calls) = calls {
-        calls.await.context("serving the socket")?.context("serving the socket")?;
+        match timeout(limits::SHUTDOWN, calls).await {
+            Ok(ended) => ended.context("serving the socket")?.context("serving the socket")?,
+            Err(_) => tracing::warn!("clients of the socket did not go; they are cut off"),
+        }
     }
     // Last, so that nobody is told of hooks that are gone already.
     drop(source?);
@@ -193,5 +197,60 @@ fn announce(source: &impl Source, info: &Info) {
     tracing::info!(version = info.version, hooks = attached, wanted, metrics, "running");
     for fault in degraded(&hooks) {
         tracing::warn!("{fault}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::daemon::fake::Fake;
+
+    fn write(folder: &Path, text: &str) -> AgentArgs {
+        let config = folder.join("agent.toml");
+        std::fs::write(&config, text).unwrap();
+        AgentArgs { config: Some(config), run_for: Some(Duration::from_millis(50)), summary: false }
+    }
+
+    #[test]
+    fn a_broken_configuration_ends_it_before_anything_is_attached() {
+        let folder = tempfile::tempdir().unwrap();
+        let args = write(folder.path(), "unknown = 1");
+        let status = run_with(&args, |_| -> anyhow::Result<Fake> { panic!("attached") }).unwrap();
+        assert_eq!(format!("{status:?}"), format!("{:?}", ExitCode::FAILURE));
+    }
+
+    #[test]
+    fn a_port_in_use_ends_it_before_anything_is_attached() {
+        let folder = tempfile::tempdir().unwrap();
+        let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let text = format!("metrics.listen = '{}'\nrpc.enabled = false", taken.local_addr().unwrap());
+        let args = write(folder.path(), &text);
+        let error = run_with(&args, |_| -> anyhow::Result<Fake> { panic!("attached") }).unwrap_err();
+        assert!(error.to_string().contains("metrics.listen"), "{error:#}");
+    }
+
+    #[test]
+    fn it_makes_its_socket_runs_and_leaves_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let run = folder.path().join("run");
+        let socket = run.join("agent.sock");
+        let args =
+            write(folder.path(), &format!("metrics.listen = '127.0.0.1:0'\nrpc.socket = '{}'", socket.display()));
+        let start = |config: &Config| {
+            assert!(config.socket.as_deref().is_some_and(Path::exists), "the socket is there first");
+            Ok(Fake::new().0)
+        };
+        let status = run_with(&args, start).unwrap();
+        assert_eq!(format!("{status:?}"), format!("{:?}", ExitCode::SUCCESS));
+        assert!(!run.exists(), "the socket and its folder are gone");
+    }
+
+    #[test]
+    fn times_to_run_have_units() {
+        let rows =
+            [("20s", Some(20)), ("5m", Some(300)), ("1h 1s", Some(3601)), ("20", None), ("0s", None), ("-1s", None)];
+        for (text, seconds) in rows {
+            assert_eq!(run_time(text).ok().map(|time| time.as_secs()), seconds, "{text}");
+        }
     }
 }

@@ -237,3 +237,15 @@ fn promtool(page: &str) {
     let said = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success() && said.is_empty(), "promtool: {said}\n{page}");
 }
+
+#[test]
+fn the_packaged_rules_name_metrics_that_exist() {
+    let rules = include_str!("../../../deploy/prometheus/fabricscope.rules.yml");
+    let is_part = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+    let words = rules.split(|c| !is_part(c)).filter(|word| word.starts_with("fabricscope_"));
+    let named: BTreeSet<_> = words.collect();
+    assert!(named.len() >= 5, "{named:?}");
+    for name in named {
+        assert!(TABLE.iter().any(|row| row.name == name), "{name} is no metric");
+    }
+}
