@@ -4,6 +4,7 @@ pub(crate) mod agent;
 pub(crate) mod check;
 pub(crate) mod client;
 pub(crate) mod doctor;
+pub(crate) mod halt;
 pub(crate) mod hooks;
 pub(crate) mod status;
 pub(crate) mod trace;
@@ -37,6 +38,8 @@ enum Command {
     Doctor(doctor::DoctorArgs),
     /// Show one screen: the agent, what is degraded and why, the last failures, devices and ports.
     Status(status::StatusArgs),
+    /// Remove what agents that are gone have left in the kernel.
+    Halt(halt::HaltArgs),
     /// Run as the host's daemon.
     Agent(agent::AgentArgs),
     Check(check::CheckArgs),
@@ -65,9 +68,14 @@ fn dispatch(command: Command) -> anyhow::Result<ExitCode> {
         Command::Trace(args) => trace::run(&args),
         Command::Hooks(args) => hooks::run(&args),
         Command::Status(args) => status::run(&args, &mut io::stdout().lock()),
+        Command::Halt(args) => halt::run(&args, &mut io::stdout().lock()),
         Command::Agent(args) => agent::run(&args),
         Command::Check(args) => check::run(&args, &mut io::stdout().lock(), &mut io::stderr().lock()),
-        Command::Doctor(args) => doctor::run(&args, &HostFacts::read(&args.roots), &mut io::stdout().lock()),
+        Command::Doctor(args) => {
+            let mut facts = HostFacts::read(&args.roots);
+            facts.fexit = Some(crate::kernel::try_fexit(&args.roots).map_err(|error| format!("{error:#}")));
+            doctor::run(&args, &facts, &mut io::stdout().lock())
+        }
     }
 }
 
