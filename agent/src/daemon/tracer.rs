@@ -31,7 +31,7 @@ impl TracerSource {
     /// If the kernel side cannot be loaded at all.
     pub(crate) fn start(config: &Config) -> anyhow::Result<Self> {
         let subjects = [(Subject::Verbs, config.verbs), (Subject::Cm, config.cm), (Subject::Device, config.device)];
-        let tracer = Tracer::start(&Options {
+        let mut tracer = Tracer::start(&Options {
             roots: config.roots.clone(),
             latency: config.latency,
             subjects: subjects.into_iter().filter(|(_, on)| *on).map(|(subject, _)| subject).collect(),
@@ -39,6 +39,8 @@ impl TracerSource {
             fexit: true,
         })
         .context("loading the kernel side; `fabricscope doctor` says what this host lacks")?;
+        let quarantine = config.quarantine;
+        tracer.set_quarantine(usize::try_from(quarantine.transitions).unwrap_or(usize::MAX), quarantine.window);
         let mut source = Self { tracer, decoder: Decoder::new(&config.roots), statistics: None };
         source.refresh_devices();
         Ok(source)
