@@ -4,6 +4,7 @@ pub(crate) mod agent;
 pub(crate) mod check;
 pub(crate) mod client;
 pub(crate) mod doctor;
+pub(crate) mod help;
 pub(crate) mod hooks;
 pub(crate) mod status;
 pub(crate) mod trace;
@@ -11,14 +12,15 @@ pub(crate) mod trace;
 use std::io::{self, Write as _};
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use anyhow::Context as _;
+use clap::{FromArgMatches as _, Parser, Subcommand};
 
 use crate::host::facts::HostFacts;
 
 /// Exit status when a command was to be traced and nothing could be attached.
 const EXIT_NOTHING_ATTACHED: u8 = 125;
 
-/// Watches a GPU cluster's hosts from the kernel.
+/// Names every RDMA call that failed on this host, with the layer and the kernel function that refused it.
 #[derive(Debug, Parser)]
 #[command(name = "fabricscope", version)]
 struct Cli {
@@ -28,23 +30,25 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Show failed verbs calls, connection manager events or device events as they happen.
+    /// Failed verbs calls, connection manager and device events, as they happen.
     #[command(subcommand)]
     Trace(trace::Trace),
-    /// Show every hook: what it is attached to, how, and what it has seen.
+    /// Every hook: where it stands, how it is attached, and what it has seen.
     Hooks(hooks::HooksArgs),
-    /// Look at what this host offers, what is missing, what that costs and how to mend it.
     Doctor(doctor::DoctorArgs),
-    /// Show one screen: the agent, what is degraded and why, the last failures, devices and ports.
     Status(status::StatusArgs),
-    /// Run as the host's daemon.
     Agent(agent::AgentArgs),
     Check(check::CheckArgs),
 }
 
 /// Parses, dispatches, and turns the outcome into an exit status: 0 fine, 1 failed, 2 usage, 3 agent unreachable.
 pub(crate) fn main() -> ExitCode {
-    match dispatch(Cli::parse().command) {
+    let parsed = help::command().try_get_matches().and_then(|found| Cli::from_arg_matches(&found));
+    let outcome = match parsed {
+        Ok(cli) => dispatch(cli.command),
+        Err(words) => say(&words),
+    };
+    match outcome {
         Ok(status) => status,
         Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
@@ -53,6 +57,12 @@ pub(crate) fn main() -> ExitCode {
             exit_code(&error)
         }
     }
+}
+
+/// Prints help, the version, or what is wrong with the words on the command line.
+fn say(words: &clap::Error) -> anyhow::Result<ExitCode> {
+    words.print().context("cannot print")?;
+    Ok(u8::try_from(words.exit_code()).map_or(ExitCode::FAILURE, ExitCode::from))
 }
 
 /// The exit status of an error.
