@@ -1,7 +1,9 @@
 //! `fabricscope agent`: the daemon.
 
+use std::fs::DirBuilder;
 use std::io::{self, IsTerminal as _, Write};
-use std::path::PathBuf;
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, SystemTime};
 
@@ -9,11 +11,11 @@ use anyhow::Context as _;
 use jiff::fmt::friendly::SpanParser;
 use terminal_size::terminal_size;
 use tokio::sync::oneshot;
-use tokio::task::JoinHandle;
+use tokio::time::timeout;
 use tracing::level_filters::LevelFilter;
 
-use crate::config::Config;
-use crate::daemon::handle::{Handle, Info};
+use crate::config::{Config, limits};
+use crate::daemon::handle::Info;
 use crate::daemon::health::{attached_of, degraded};
 use crate::daemon::run::{Daemon, Setup, ending_signals};
 use crate::daemon::source::Source;
@@ -21,9 +23,7 @@ use crate::daemon::summary::Summary;
 use crate::daemon::{http, tracer::TracerSource};
 use crate::host::kernel::KernelFacts;
 use crate::log::Log;
-use crate::rpc;
-use crate::rpc::server::ServeError;
-use crate::rpc::socket::Socket;
+use crate::rpc::{server, socket::Socket};
 
 /// Columns where the terminal does not say.
 const COLUMNS: usize = 80;
@@ -90,7 +90,8 @@ async fn serve<S: Source>(
         Some(address) => Some(http::bind(address).await?),
         None => None,
     };
-    let socket = config.socket.as_deref().map(Socket::bind).transpose()?;
+    let folder = config.socket.as_deref().and_then(Path::parent).map(Folder::make).transpose()?;
+    let socket = config.socket.as_deref().map(Socket::bind).transpose().context("rpc.socket")?;
     let metrics = listener.as_ref().map(|listener| listener.local_addr()).transpose().context("reading the address")?;
     let info = info(&config, metrics);
     let (summary, out) = outputs(args.summary);
@@ -104,35 +105,51 @@ async fn serve<S: Source>(
     if let Some(listener) = listener {
         tokio::spawn(http::serve(listener, asker));
     }
-    let clients = socket.map(|socket| Clients::serve(socket, handle));
-    let ended = daemon.run().await;
-    if let Some(clients) = clients {
-        clients.end().await?;
+    let (stop, stopped) = oneshot::channel::<()>();
+    let calls = socket.map(|socket| {
+        tokio::spawn(server::serve(socket, handle, async {
+            // Told to stop, or left alone: it stops either way.
+            let _ = stopped.await;
+        }))
+    });
+    let source = daemon.run().await;
+    drop(stop);
+    if let Some(calls) = calls {
+        match timeout(limits::SHUTDOWN, calls).await {
+            Ok(ended) => ended.context("serving the socket")?.context("serving the socket")?,
+            Err(_) => tracing::warn!("clients of the socket did not go; they are cut off"),
+        }
     }
-    drop(ended?);
+    // Last, so that nobody is told of hooks that are gone already.
+    drop(source?);
+    drop(folder);
     Ok(())
 }
 
-/// The server of the command line, next to the loop.
-struct Clients {
-    stop: oneshot::Sender<()>,
-    serving: JoinHandle<Result<(), ServeError>>,
+/// The socket's folder. One that was not there goes with the agent; systemd makes and removes its own.
+#[derive(Debug)]
+struct Folder(Option<PathBuf>);
+
+impl Folder {
+    fn make(path: &Path) -> anyhow::Result<Self> {
+        let made = match DirBuilder::new().mode(0o750).create(path) {
+            Ok(()) => Some(path.to_owned()),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => None,
+            Err(error) => {
+                let text = format!("cannot make {} for rpc.socket; run as root, or change it", path.display());
+                return Err(anyhow::Error::new(error).context(text));
+            }
+        };
+        Ok(Self(made))
+    }
 }
 
-impl Clients {
-    fn serve(socket: Socket, handle: Handle) -> Self {
-        let (stop, stopped) = oneshot::channel();
-        let serving = tokio::spawn(rpc::server::serve(socket, handle, async move {
-            // Dropping the sender means the same.
-            let _ = stopped.await;
-        }));
-        Self { stop, serving }
-    }
-
-    async fn end(self) -> anyhow::Result<()> {
-        // It may have ended by itself; how, it says itself.
-        let _ = self.stop.send(());
-        self.serving.await.context("serving the command line")?.context("serving the command line")
+impl Drop for Folder {
+    fn drop(&mut self) {
+        if let Some(path) = &self.0 {
+            // Somebody else may have put something there.
+            let _ = std::fs::remove_dir(path);
+        }
     }
 }
 
@@ -180,5 +197,60 @@ fn announce(source: &impl Source, info: &Info) {
     tracing::info!(version = info.version, hooks = attached, wanted, metrics, "running");
     for fault in degraded(&hooks) {
         tracing::warn!("{fault}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::daemon::fake::Fake;
+
+    fn write(folder: &Path, text: &str) -> AgentArgs {
+        let config = folder.join("agent.toml");
+        std::fs::write(&config, text).unwrap();
+        AgentArgs { config: Some(config), run_for: Some(Duration::from_millis(50)), summary: false }
+    }
+
+    #[test]
+    fn a_broken_configuration_ends_it_before_anything_is_attached() {
+        let folder = tempfile::tempdir().unwrap();
+        let args = write(folder.path(), "unknown = 1");
+        let status = run_with(&args, |_| -> anyhow::Result<Fake> { panic!("attached") }).unwrap();
+        assert_eq!(format!("{status:?}"), format!("{:?}", ExitCode::FAILURE));
+    }
+
+    #[test]
+    fn a_port_in_use_ends_it_before_anything_is_attached() {
+        let folder = tempfile::tempdir().unwrap();
+        let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let text = format!("metrics.listen = '{}'\nrpc.enabled = false", taken.local_addr().unwrap());
+        let args = write(folder.path(), &text);
+        let error = run_with(&args, |_| -> anyhow::Result<Fake> { panic!("attached") }).unwrap_err();
+        assert!(error.to_string().contains("metrics.listen"), "{error:#}");
+    }
+
+    #[test]
+    fn it_makes_its_socket_runs_and_leaves_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let run = folder.path().join("run");
+        let socket = run.join("agent.sock");
+        let args =
+            write(folder.path(), &format!("metrics.listen = '127.0.0.1:0'\nrpc.socket = '{}'", socket.display()));
+        let start = |config: &Config| {
+            assert!(config.socket.as_deref().is_some_and(Path::exists), "the socket is there first");
+            Ok(Fake::new().0)
+        };
+        let status = run_with(&args, start).unwrap();
+        assert_eq!(format!("{status:?}"), format!("{:?}", ExitCode::SUCCESS));
+        assert!(!run.exists(), "the socket and its folder are gone");
+    }
+
+    #[test]
+    fn times_to_run_have_units() {
+        let rows =
+            [("20s", Some(20)), ("5m", Some(300)), ("1h 1s", Some(3601)), ("20", None), ("0s", None), ("-1s", None)];
+        for (text, seconds) in rows {
+            assert_eq!(run_time(text).ok().map(|time| time.as_secs()), seconds, "{text}");
+        }
     }
 }

@@ -42,6 +42,9 @@ pub(crate) const DEVICES_EVERY_TICKS: u64 = 10;
 /// How long an HTTP request waits for the loop before it is answered that the loop hangs.
 pub(crate) const LOOP_SILENCE: Duration = Duration::from_secs(5);
 
+/// How long ending waits for clients of the socket.
+pub(crate) const SHUTDOWN: Duration = Duration::from_secs(4);
+
 /// HTTP connections at one time; further ones wait in the kernel's queue.
 pub(crate) const HTTP_CONNECTIONS: usize = 16;
 

@@ -1,5 +1,7 @@
 //! The daemon: one loop owns the state; everything that reaches it is one closed enum.
 
+#[cfg(test)]
+pub(crate) mod fake;
 pub(crate) mod handle;
 pub(crate) mod health;
 pub(crate) mod http;

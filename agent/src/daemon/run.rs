@@ -115,7 +115,7 @@ pub(crate) fn ending_signals() -> io::Result<mpsc::Receiver<&'static str>> {
             _ = interrupt.recv() => "SIGINT",
         };
         // The loop may have ended by itself.
-        drop(sender.send(name).await);
+        let _ = sender.send(name).await;
     });
     Ok(receiver)
 }

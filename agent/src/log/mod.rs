@@ -19,6 +19,7 @@ use crate::daemon::handle::Info;
 use crate::event::Event;
 use crate::host::rdma::RdmaFacts;
 use crate::kernel::state::InFlight;
+use crate::verbs::json::Origin;
 use fold::Fold;
 
 /// The log.
@@ -95,7 +96,7 @@ impl Log {
             let identity = (call.tid, call.start_ns);
             self.stuck.insert(identity);
             if !before.contains(&identity) {
-                let line = line::stuck(self.host.as_deref(), self.boot_id.as_deref(), now_ns, call, devices);
+                let line = line::stuck(self.origin(), now_ns, call, devices);
                 self.write(line);
             }
         }
@@ -111,10 +112,13 @@ impl Log {
         self.fold.evicted()
     }
 
+    fn origin(&self) -> Origin<'_> {
+        Origin { host: self.host.as_deref(), boot_id: self.boot_id.as_deref() }
+    }
+
     fn write_folded(&mut self, folded: &fold::Folded) {
-        if let Some(line) = line::failure(self.host.as_deref(), self.boot_id.as_deref(), folded) {
-            self.write(line);
-        }
+        let line = line::failure(self.origin(), folded);
+        self.write(line);
     }
 
     fn write(&mut self, line: serde_json::Result<String>) {

@@ -16,8 +16,9 @@ pub(super) struct Seats {
     histograms: BTreeSet<String>,
 }
 
-/// Places kept free for the series that all further verbs of a device share: failures, calls, refused probes.
-const SHARED_VERBS: usize = 3;
+/// Places kept free for the series that all further verbs and events of a device share: failures, calls, refused
+/// probes, events.
+const SHARED: usize = 4;
 
 impl Seats {
     /// The device's own name if it has series of its own, else [`OTHER`].
@@ -41,7 +42,7 @@ impl Seats {
             return false;
         };
         let key = (metric, series.to_owned());
-        seats.contains(&key) || (seats.len() < limits::SERIES_PER_DEVICE - SHARED_VERBS && seats.insert(key))
+        seats.contains(&key) || (seats.len() < limits::SERIES_PER_DEVICE - SHARED && seats.insert(key))
     }
 
     /// Whether the error has a series of its own. Each device's shared one has a place besides.

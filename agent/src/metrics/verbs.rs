@@ -53,6 +53,10 @@ const FROM_ZERO_OF: &[(&str, &[&str])] =
 /// side's finer buckets: 16 us to 4.3 s.
 const BOUNDS: [u32; 7] = [14, 17, 20, 23, 26, 29, 32];
 
+/// Kinds of registered memory.
+const HOST_MEMORY: &str = "host";
+const DMABUF: &str = "dmabuf";
+
 const NANO: f64 = 1e-9;
 
 /// Device numbers whose names have been seen: a device that is gone still has its counts.
@@ -84,6 +88,12 @@ fn verb_label(key: VerbKey) -> std::borrow::Cow<'static, str> {
 
 /// Adds what the devices of this moment have before anything is called.
 pub(super) fn add_from_zero(page: &mut Page, seats: &mut Seats, devices: &RdmaFacts) {
+    for device in &devices.devices {
+        let own = seats.device(&device.name);
+        for kind in [HOST_MEMORY, DMABUF].into_iter().filter(|kind| seats.take(own, Metric::MrRegistrations, kind)) {
+            page.add(Metric::MrRegistrations, &[own, kind], Value::Whole(0));
+        }
+    }
     let mut zero = |device: &str, verbs: &mut dyn Iterator<Item = &'static str>| {
         let device = seats.device(device);
         for verb in verbs {
@@ -123,8 +133,8 @@ pub(super) fn add_calls(page: &mut Page, seats: &mut Seats, names: &DeviceNames,
             add(Metric::ProbeRejections, sum.probes);
         }
         let kind = match verb.as_ref() {
-            "reg_mr" => "host",
-            "reg_dmabuf_mr" => "dmabuf",
+            "reg_mr" => HOST_MEMORY,
+            "reg_dmabuf_mr" => DMABUF,
             _ => continue,
         };
         if seats.take(device, Metric::MrRegistrations, kind) {

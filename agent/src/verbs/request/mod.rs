@@ -36,6 +36,10 @@ pub(crate) struct RawRequest<'a> {
 pub(crate) fn decode(raw: &RawRequest<'_>) -> Request {
     let mut request = Request::default();
     let attrs = Attrs::new(raw.attrs);
+    // Only native methods belong to a driver.
+    if raw.key.driver() != 0 && raw.key.interface() != interface::IOCTL {
+        return request;
+    }
     match raw.key.interface() {
         interface::IOCTL => native::decode(raw, &attrs, &mut request),
         interface::LEGACY_IOCTL => {
