@@ -25,7 +25,8 @@ const GROUPS: [(&str, &[&str]); 4] = [
 pub(crate) fn command() -> Command {
     let command = Cli::command();
     let template = template(&command);
-    command.help_template(template)
+    // However it was started, it is called by its name.
+    command.bin_name("fabricscope").help_template(template)
 }
 
 /// Clap's template: only what stands in braces is filled in by clap.
@@ -62,7 +63,8 @@ mod tests {
     fn each_command_is_in_one_group() {
         let listed: Vec<&str> = GROUPS.iter().flat_map(|(_, names)| *names).copied().collect();
         let known = Cli::command();
-        let known: BTreeSet<&str> = known.get_subcommands().map(Command::get_name).filter(|name| *name != "help").collect();
+        let known: BTreeSet<&str> =
+            known.get_subcommands().map(Command::get_name).filter(|name| *name != "help").collect();
         assert_eq!(listed.iter().copied().collect::<BTreeSet<_>>(), known);
         assert_eq!(listed.len(), known.len(), "a command is in two groups");
     }

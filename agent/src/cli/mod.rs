@@ -12,7 +12,6 @@ pub(crate) mod trace;
 use std::io::{self, Write as _};
 use std::process::ExitCode;
 
-use anyhow::Context as _;
 use clap::{FromArgMatches as _, Parser, Subcommand};
 
 use crate::host::facts::HostFacts;
@@ -53,7 +52,8 @@ pub(crate) fn main() -> ExitCode {
         Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             // Nothing is left to tell if standard error is gone too.
-            let _ = writeln!(io::stderr(), "fabricscope: {error:#}");
+            let what = if is_output(&error) { "cannot write the output: " } else { "" };
+            let _ = writeln!(io::stderr(), "fabricscope: {what}{error:#}");
             exit_code(&error)
         }
     }
@@ -61,7 +61,7 @@ pub(crate) fn main() -> ExitCode {
 
 /// Prints help, the version, or what is wrong with the words on the command line.
 fn say(words: &clap::Error) -> anyhow::Result<ExitCode> {
-    words.print().context("cannot print")?;
+    words.print()?;
     Ok(u8::try_from(words.exit_code()).map_or(ExitCode::FAILURE, ExitCode::from))
 }
 
@@ -81,8 +81,18 @@ fn dispatch(command: Command) -> anyhow::Result<ExitCode> {
     }
 }
 
+/// A bare error of input or output comes from printing: all others say what was read or asked.
+fn is_output(error: &anyhow::Error) -> bool {
+    let json = |error: &serde_json::Error| error.is_io();
+    error.chain().next().is_some_and(|first| first.is::<io::Error>() || first.downcast_ref().is_some_and(json))
+}
+
 /// A reader that has gone away, as `head` does, is no failure.
 fn is_closed_pipe(error: &anyhow::Error) -> bool {
-    let broken = |error: &io::Error| error.kind() == io::ErrorKind::BrokenPipe;
-    error.chain().any(|cause| cause.downcast_ref::<io::Error>().is_some_and(broken))
+    let kind = |cause: &(dyn std::error::Error + 'static)| match cause.downcast_ref::<io::Error>() {
+        Some(error) => Some(error.kind()),
+        // Does not name the error inside as its source.
+        None => cause.downcast_ref::<serde_json::Error>()?.io_error_kind(),
+    };
+    error.chain().any(|cause| kind(cause) == Some(io::ErrorKind::BrokenPipe))
 }
