@@ -4,7 +4,7 @@
 
 mod page;
 mod seats;
-mod table;
+pub(crate) mod table;
 #[cfg(test)]
 mod tests;
 mod verbs;

@@ -745,6 +745,9 @@ pub struct GetStatusResponse {
     /// RDMA devices by name.
     #[prost(message, repeated, tag = "11")]
     pub devices: ::prost::alloc::vec::Vec<Device>,
+    /// Hooks that do not run though nothing is wrong, by reason: their module is not loaded, say.
+    #[prost(string, repeated, tag = "12")]
+    pub idle: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
 /// One way to lose something.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
