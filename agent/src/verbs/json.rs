@@ -34,8 +34,10 @@ pub(crate) struct Origin<'a> {
 ///
 /// Only if `out` cannot be written.
 pub(crate) fn write_line(event: &Event, origin: Origin<'_>, out: &mut impl Write) -> io::Result<()> {
-    serde_json::to_writer(&mut *out, &Record::of(event, origin))?;
-    out.write_all(b"\n")
+    // In one piece: a traced command may write to the same pipe in between.
+    let mut line = serde_json::to_vec(&Record::of(event, origin))?;
+    line.push(b'\n');
+    out.write_all(&line)
 }
 
 /// The moment as RFC 3339 with nanoseconds, in UTC; `None` for one beyond the year 9999.
