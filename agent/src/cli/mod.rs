@@ -20,7 +20,7 @@ use crate::host::facts::HostFacts;
 /// Exit status when a command was to be traced and nothing could be attached.
 const EXIT_NOTHING_ATTACHED: u8 = 125;
 
-/// Names every RDMA call that failed on this host, with the layer and the kernel function that refused it.
+/// Names every RDMA call that failed on this host, and the kernel function that refused it.
 #[derive(Debug, Parser)]
 #[command(name = "fabricscope", version)]
 struct Cli {

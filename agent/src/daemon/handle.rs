@@ -83,7 +83,11 @@ impl Info {
         let address = self.metrics?;
         let port = address.port();
         Some(match address.ip().is_unspecified() {
-            true => format!("http://{}:{port}/metrics", self.host.as_deref().unwrap_or("localhost")),
+            true => {
+                // What the kernel says where no name was set.
+                let host = self.host.as_deref().filter(|host| *host != "(none)");
+                format!("http://{}:{port}/metrics", host.unwrap_or("localhost"))
+            }
             false => format!("http://{address}/metrics"),
         })
     }

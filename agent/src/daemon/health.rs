@@ -46,7 +46,7 @@ pub(crate) fn degraded(hooks: &[HookState]) -> Vec<String> {
 }
 
 /// Reasons shown for hooks that are idle.
-const IDLE_REASONS: usize = 4;
+const IDLE_REASONS: usize = 6;
 
 /// Hooks that do not run though nothing is wrong, counted by reason, the most first.
 pub(crate) fn idle(hooks: &[HookState]) -> Vec<String> {
@@ -54,7 +54,7 @@ pub(crate) fn idle(hooks: &[HookState]) -> Vec<String> {
     for (hook, state) in named(hooks) {
         let why = match state {
             State::Waiting(why) => why,
-            State::Unsupported(_) if !is_required(hook) => "not for this kernel (`fabricscope hooks` says why)",
+            State::Unsupported(_) if !is_required(hook) => "not to be had here (`fabricscope hooks` says why)",
             _ => continue,
         };
         match reasons.iter_mut().find(|(known, _)| *known == why) {
@@ -119,11 +119,13 @@ mod tests {
             hook("dereg_mr", waits("no b")),
             hook("destroy_cq", waits("no c")),
             hook("destroy_qp", waits("no d")),
+            hook("cgroup_charge", waits("no e")),
+            hook("get_gid_attr", waits("no f")),
         ];
         let lines = idle(&hooks);
         assert_eq!(lines[0], "2 hooks: no a");
-        assert_eq!(lines[1], "1 hook: not for this kernel (`fabricscope hooks` says why)");
-        assert_eq!(lines[4], "1 hook: other reasons (`fabricscope hooks` names them)");
+        assert_eq!(lines[1], "1 hook: not to be had here (`fabricscope hooks` says why)");
+        assert_eq!(lines[6], "1 hook: other reasons (`fabricscope hooks` names them)");
         assert!(idle(&[]).is_empty());
     }
 

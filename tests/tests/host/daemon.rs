@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-use crate::program::{FAILED, LIMIT, Scratch, program, refused, start, text_of, until};
+use crate::program::{FAILED, LIMIT, Scratch, is_root, program, refused, start, text_of, until};
 
 /// SIGTERM is answered within this.
 const END: Duration = Duration::from_secs(2);
@@ -25,7 +25,11 @@ struct Agent {
 }
 
 impl Agent {
-    fn start() -> Self {
+    /// `None` where it may not run.
+    fn start() -> Option<Self> {
+        if !is_root() {
+            return None;
+        }
         let scratch = Scratch::new();
         let socket = scratch.inside("agent.sock");
         let config = format!("metrics.listen = '127.0.0.1:0'\nrpc.socket = '{}'\n", socket.display());
@@ -39,7 +43,7 @@ impl Agent {
             let status = agent.status()?;
             status["agent"]["metrics"].as_str().map(str::to_owned)
         });
-        agent
+        Some(agent)
     }
 
     fn log(&self) -> String {
@@ -87,7 +91,7 @@ impl Drop for Agent {
 
 #[test]
 fn metrics_are_text_that_prometheus_takes() {
-    let agent = Agent::start();
+    let Some(agent) = Agent::start() else { return };
     let (status, page) = agent.get("/metrics");
     assert_eq!(status, "HTTP/1.1 200 OK");
     assert_eq!(tests::metrics::sum(&page, "fabricscope_build_info", &[]), Some(1.0), "{page}");
@@ -112,7 +116,7 @@ fn metrics_are_text_that_prometheus_takes() {
 
 #[test]
 fn health_has_a_reason_and_other_paths_are_not_found() {
-    let agent = Agent::start();
+    let Some(agent) = Agent::start() else { return };
     let (status, reasons) = agent.get("/healthz");
     assert!(["HTTP/1.1 200 OK", "HTTP/1.1 503 Service Unavailable"].contains(&&*status), "{status}");
     assert!(!reasons.trim().is_empty());
@@ -122,7 +126,7 @@ fn health_has_a_reason_and_other_paths_are_not_found() {
 #[test]
 fn the_socket_answers_and_is_for_its_owner_alone() {
     use std::os::unix::fs::PermissionsExt as _;
-    let agent = Agent::start();
+    let Some(agent) = Agent::start() else { return };
     let status = agent.status().unwrap();
     assert_eq!(status["running"], true, "{status}");
     let mode = fs::metadata(&agent.socket).unwrap().permissions().mode();
@@ -132,7 +136,7 @@ fn the_socket_answers_and_is_for_its_owner_alone() {
 #[test]
 fn both_signals_end_it_at_once_and_leave_no_socket() {
     for signal in [Signal::TERM, Signal::INT] {
-        let mut agent = Agent::start();
+        let Some(mut agent) = Agent::start() else { return };
         assert!(agent.socket.exists());
         let (status, took) = agent.end(signal);
         assert_eq!(status.code(), Some(0), "{}", agent.log());
@@ -143,7 +147,7 @@ fn both_signals_end_it_at_once_and_leave_no_socket() {
 
 #[test]
 fn a_killed_agent_s_socket_does_not_stand_in_the_way_of_the_next() {
-    let mut agent = Agent::start();
+    let Some(mut agent) = Agent::start() else { return };
     agent.end(Signal::KILL);
     assert!(agent.socket.exists(), "SIGKILL leaves it");
     refused(&["status", "--socket", &text_of(&agent.socket)], 3, &["agent.sock"]);
@@ -156,7 +160,7 @@ fn a_killed_agent_s_socket_does_not_stand_in_the_way_of_the_next() {
 
 #[test]
 fn a_second_agent_is_told_who_is_in_its_way() {
-    let agent = Agent::start();
+    let Some(agent) = Agent::start() else { return };
     let port = agent.scratch.file("port.toml", &format!("metrics.listen = '{}'\nrpc.enabled = false\n", agent.address));
     refused(&["agent", "--config", &port], FAILED, &[&agent.address, "metrics.listen"]);
     let socket = format!("metrics.enabled = false\nrpc.socket = '{}'\n", agent.socket.display());
@@ -170,6 +174,9 @@ fn a_second_agent_is_told_who_is_in_its_way() {
 fn it_ends_by_itself_after_its_time_with_a_summary_of_it() {
     let scratch = Scratch::new();
     let config = scratch.file("agent.toml", "metrics.listen = '127.0.0.1:0'\nrpc.enabled = false\n");
+    if !is_root() {
+        return;
+    }
     let begin = Instant::now();
     let seen = start(&["agent", "--config", &config, "--summary", "--for", "3s"]);
     assert_eq!(seen.status.code(), Some(0), "{}", seen.stderr);

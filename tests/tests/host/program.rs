@@ -56,6 +56,15 @@ pub(crate) fn says_why(seen: &Finished, status: i32, says: &[&str]) {
     }
 }
 
+/// Whether the kernel lets these tests load programs; says so if not.
+pub(crate) fn is_root() -> bool {
+    let root = rustix::process::geteuid().is_root();
+    if !root {
+        println!("this test loads programs into the kernel, for which it must run as root");
+    }
+    root
+}
+
 /// Asks until it answers.
 #[track_caller]
 pub(crate) fn until<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
