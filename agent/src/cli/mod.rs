@@ -1,5 +1,6 @@
 //! The command line: one file per subcommand.
 
+pub(crate) mod discover;
 pub(crate) mod doctor;
 pub(crate) mod hooks;
 pub(crate) mod trace;

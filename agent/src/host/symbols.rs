@@ -203,6 +203,11 @@ impl Symbols {
         functions.filter(move |f| f.module.as_deref() == Some(module)).map(|f| self.resolved(f))
     }
 
+    /// Every function, in no order.
+    pub(crate) fn all(&self) -> impl Iterator<Item = Resolved<'_>> {
+        self.functions.values().flatten().map(|function| self.resolved(function))
+    }
+
     fn resolved<'a>(&'a self, function: &'a Function) -> Resolved<'a> {
         Resolved {
             module: function.module.as_deref(),

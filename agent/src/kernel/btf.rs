@@ -3,6 +3,8 @@
 //! The format is Documentation/bpf/btf.rst. A module's BTF continues vmlinux's: its type ids and string offsets begin
 //! where those of vmlinux end. Everything is read with checks; a broken file gives an error or no answer.
 
+mod prototype;
+
 use std::collections::HashMap;
 use std::path::Path;
 

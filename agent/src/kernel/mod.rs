@@ -12,4 +12,5 @@ mod tracefs;
 mod tracer;
 
 pub(crate) use attach::program_names;
+pub(crate) use btf::Btf;
 pub(crate) use tracer::{Options, Tracer};
