@@ -1,10 +1,16 @@
 //! The `fabricscope` binary: parse, dispatch, exit status.
 
 mod cli;
+mod config;
+mod daemon;
 mod event;
 mod host;
 mod kernel;
+mod log;
+mod metrics;
 mod probes;
+mod rpc;
+mod terminal;
 mod verbs;
 
 fn main() -> std::process::ExitCode {

@@ -18,6 +18,8 @@ const PREPARATION: Duration = Duration::from_secs(900);
 const OUT: &str = "/mnt/out";
 /// The script's name in that folder.
 const SCRIPT: &str = "script";
+/// The file in that folder with the script's exit status, written inside the machine.
+const VERDICT: &str = "verdict";
 
 /// Machines that run at once, for all tests of one process.
 static MACHINES: LazyLock<Permits> = LazyLock::new(Permits::of_host);
@@ -89,7 +91,8 @@ impl Lab {
         if !self.rdma {
             command.arg("--no-rdma");
         }
-        command.args(["--", "bash", &format!("{OUT}/{SCRIPT}")]);
+        let inside = format!("bash {OUT}/{SCRIPT}; status=$?; echo $status > {OUT}/{VERDICT}; exit $status");
+        command.args(["--", "bash", "-c", &inside]);
         let machine = MACHINES.take(self.processors.into());
         let seen = command::run(&mut command, self.limit + PREPARATION)
             .with_context(|| format!("{} on kernel {}", self.name, self.kernel))?;
@@ -104,6 +107,13 @@ impl Lab {
             self.name,
             self.kernel,
             tail(&seen.stderr, 60)
+        );
+        let verdict = fs::read_to_string(out.join(VERDICT)).unwrap_or_default();
+        ensure!(
+            verdict.trim() == status.to_string(),
+            "{} on kernel {}: the lab ended with {status}, the script with {verdict:?}",
+            self.name,
+            self.kernel
         );
         Ok(Output { status, stdout: seen.stdout, stderr: seen.stderr, out })
     }

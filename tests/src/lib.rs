@@ -8,6 +8,7 @@ pub mod command;
 pub mod event;
 pub mod facts;
 pub mod lab;
+pub mod metrics;
 pub mod permits;
 pub mod scenario;
 pub mod strace;

@@ -129,7 +129,7 @@ impl Traced {
     #[must_use]
     pub fn show(&self) -> String {
         let mut text = format!("status {}\n{}", self.status, tail(&self.words, 40));
-        for event in self.events.iter().take(20) {
+        for event in self.events.iter().take(8) {
             text.push_str(&format!("\n{event:?}"));
         }
         text

@@ -33,6 +33,7 @@ int probe_mode(int argc, char **argv);
 int decoy_mode(int argc, char **argv);
 int storm_mode(int argc, char **argv);
 int block_mode(int argc, char **argv);
+int hang_mode(int argc, char **argv);
 int mix_mode(int argc, char **argv);
 
 // Ends the process with status 1 and says what could not be set up.

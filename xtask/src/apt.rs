@@ -87,6 +87,16 @@ pub(crate) fn download_with_dependencies(suite: &str, packages: &[&str], dest: &
     Ok(files)
 }
 
+/// The names of the packages that one package cannot do without, the first of each set of alternatives.
+///
+/// # Errors
+/// When the suite has no such package.
+pub(crate) fn dependencies(suite: &str, package: &str) -> Result<Vec<String>> {
+    let view = View::open(suite)?;
+    let text = view.output("apt-cache", ["show", "--no-all-versions", package])?;
+    Ok(depends_of(&text).into_iter().map(str::to_owned).collect())
+}
+
 /// Unpacks packages into a folder, without their scripts.
 ///
 /// # Errors
@@ -237,6 +247,13 @@ fn file_of_uri_line(text: &str) -> Option<&str> {
     text.lines().find(|line| line.starts_with('\''))?.split_whitespace().nth(1)
 }
 
+/// The names in the field `Depends` of a package's description.
+fn depends_of(description: &str) -> Vec<&str> {
+    let field = description.lines().find_map(|line| line.strip_prefix("Depends: ")).unwrap_or_default();
+    let names = field.split(',').filter_map(|set| set.split(['|', '(', ':']).next()).map(str::trim);
+    names.filter(|name| !name.is_empty()).collect()
+}
+
 /// The newest of the names that match the pattern.
 fn newest<'a>(pattern: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let left_out =
@@ -337,6 +354,13 @@ mod tests {
         assert_eq!(choose_mirror(lines.into_iter()), Some(("http://mirror.example/debian/", Some("/k.gpg"))));
         assert_eq!(choose_mirror(lines[2..].iter().copied()), Some(("http://other.example/debian/", None)));
         assert_eq!(choose_mirror(["http://mirror.example/ubuntu/ "].into_iter()), None);
+    }
+
+    #[test]
+    fn a_dependency_is_a_bare_name() {
+        let description = "Package: a\nDepends: b (>= 1), c:any | d, e\nSuggests: f\n";
+        assert_eq!(depends_of(description), ["b", "c", "e"]);
+        assert!(depends_of("Package: a\n").is_empty());
     }
 
     #[test]

@@ -74,6 +74,8 @@ enum Task {
     },
     /// Run a command on a stock kernel in a virtual machine, with soft-RoCE
     Lab(lab::Args),
+    /// Build a kernel module for a lab kernel
+    LabModule(lab::ModuleArgs),
     /// Hold the project's own rules against its sources
     Tidy,
 }
@@ -95,6 +97,7 @@ fn dispatch(task: Task) -> Result<ExitCode> {
         Task::Test { only } => return test::run(only),
         Task::Run { duration, arguments } => run::run(duration.as_deref(), &arguments)?,
         Task::Lab(args) => return lab::run(&args),
+        Task::LabModule(args) => return lab::run_module(&args),
         Task::Tidy => tidy::run()?,
     }
     Ok(ExitCode::SUCCESS)

@@ -70,5 +70,30 @@ pub(crate) fn run(args: &DoctorArgs, facts: &HostFacts, out: &mut impl Write) ->
     Ok(if runs { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
+/// A feature, whether it can run (`yes`, `no`, `unknown`), and by which means or why not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Offer {
+    /// The feature.
+    pub(crate) feature: &'static str,
+    /// Whether it can run.
+    pub(crate) state: &'static str,
+    /// By which means, or why not.
+    pub(crate) detail: String,
+}
+
+/// What this host offers, for others to show.
+pub(crate) fn offers(facts: &HostFacts) -> Vec<Offer> {
+    let offer = |feature: Feature| Offer {
+        feature: feature.name,
+        state: match feature.state {
+            features::State::Yes => "yes",
+            features::State::No => "no",
+            features::State::Unknown => "unknown",
+        },
+        detail: feature.detail,
+    };
+    features::features(facts).into_iter().map(offer).collect()
+}
+
 #[cfg(test)]
 mod tests;

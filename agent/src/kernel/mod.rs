@@ -6,6 +6,7 @@ mod attach;
 mod btf;
 mod maps;
 mod object;
+mod readable;
 pub(crate) mod state;
 mod sys;
 mod tracefs;
@@ -13,4 +14,6 @@ mod tracer;
 
 pub(crate) use attach::program_names;
 pub(crate) use btf::Btf;
+pub(crate) use readable::readable;
+pub(crate) use sys::enable_statistics;
 pub(crate) use tracer::{Options, Tracer};

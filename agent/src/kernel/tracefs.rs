@@ -165,13 +165,14 @@ pub(crate) fn fields(root: &Path, event: &str) -> io::Result<(u64, HashMap<Strin
     Ok((id, parse_format(&std::fs::read_to_string(folder.join("format"))?)))
 }
 
-/// `field:unsigned char srcaddr[28];	offset:16;	size:28;	signed:0;` gives `srcaddr` at 16.
+/// A line `field:unsigned char srcaddr[28]; offset:16; size:28; signed:0;` gives `srcaddr` at 16.
 fn parse_format(text: &str) -> HashMap<String, u32> {
     let line = |line: &str| {
         let rest = line.trim().strip_prefix("field:")?;
         let (declaration, rest) = rest.split_once(';')?;
-        let name = declaration.split_whitespace().next_back()?;
-        let name = name.split('[').next()?.trim_start_matches('*').to_owned();
+        // An array's length may be any expression; a dynamic array's brackets stand before the name.
+        let plain = if declaration.ends_with(']') { declaration.split('[').next()? } else { declaration };
+        let name = plain.split_whitespace().next_back()?.trim_start_matches('*').to_owned();
         let offset = rest.trim().strip_prefix("offset:")?.split(';').next()?.parse().ok()?;
         Some((name, offset))
     };

@@ -1,7 +1,8 @@
 //! The tracer: every hook and its state, through loading and unloading of modules.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
-use std::os::fd::{AsRawFd as _, RawFd};
+use std::io;
+use std::os::fd::{AsFd as _, OwnedFd};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -21,10 +22,8 @@ use crate::host::roots::Roots;
 use crate::host::symbols::Symbols;
 use crate::probes::{Hook, Subject};
 
-/// A hook that comes or goes more often than this within [`FLAP_WINDOW`] is left alone.
-const FLAP_LIMIT: usize = 8;
-/// See [`FLAP_LIMIT`].
-const FLAP_WINDOW: Duration = Duration::from_secs(60);
+/// A hook that comes or goes more often than this within this time is left alone, unless something else is set.
+const FLAPPING: (usize, Duration) = (10, Duration::from_secs(60));
 /// How long a flapping hook is left alone at first; twice as long each further time.
 const QUARANTINE: Duration = Duration::from_secs(30);
 /// The longest it is left alone.
@@ -56,6 +55,8 @@ struct Slot {
     state: State,
     transitions: u64,
     changes: VecDeque<Instant>,
+    /// More changes than these within this time are too many.
+    flapping: (usize, Duration),
     quarantine: Option<(Instant, Duration)>,
     /// What programs that are gone had counted.
     past: ProgramAccount,
@@ -70,7 +71,8 @@ pub(crate) struct Tracer {
     object: Object,
     settings: Settings,
     roots: Roots,
-    modules: BTreeMap<String, String>,
+    /// `None` before the first look.
+    modules: Option<BTreeMap<String, String>>,
 }
 
 impl Tracer {
@@ -106,7 +108,7 @@ impl Tracer {
         let wanted = |hook: &Hook| options.subjects.contains(&hook.subject) && (hook.default || options.all);
         let slots = Hook::all().map(|(number, hook)| Slot::new(number, hook, wanted(hook))).collect();
         let roots = options.roots.clone();
-        let mut tracer = Self { slots, context, ring, object, settings, roots, modules: BTreeMap::new() };
+        let mut tracer = Self { slots, context, ring, object, settings, roots, modules: None };
         tracer.refresh()?;
         Ok(tracer)
     }
@@ -120,11 +122,12 @@ impl Tracer {
         let now = Instant::now();
         let modules = loaded_modules(&self.roots.procfs)?;
         let released = self.slots.iter_mut().fold(false, |any, slot| slot.release(now) || any);
-        if modules == self.modules && !released {
+        if self.modules.as_ref() == Some(&modules) && !released {
             return Ok(false);
         }
-        let gone = |name: &String| modules.get(name) != self.modules.get(name);
-        let changed: Vec<String> = self.modules.keys().filter(|name| gone(name)).cloned().collect();
+        let before = self.modules.take().unwrap_or_default();
+        let gone = |name: &String| modules.get(name) != before.get(name);
+        let changed: Vec<String> = before.keys().filter(|name| gone(name)).cloned().collect();
         for slot in &mut self.slots {
             slot.detach_from(&changed, now, &self.context);
         }
@@ -133,7 +136,7 @@ impl Tracer {
         }
         self.context.symbols = Symbols::read(&self.roots, self.context.tracefs.as_deref())
             .with_context(|| format!("reading {}", self.roots.procfs.join("kallsyms").display()))?;
-        self.modules = modules;
+        self.modules = Some(modules);
         self.offsets()?;
         self.attach_all(now);
         Ok(true)
@@ -211,9 +214,20 @@ impl Tracer {
         maps::snapshot(&self.object)
     }
 
+    /// A hook that comes or goes more than `transitions` times within `window` is left alone for a while.
+    pub(crate) fn set_quarantine(&mut self, transitions: usize, window: Duration) {
+        for slot in &mut self.slots {
+            slot.flapping = (transitions, window);
+        }
+    }
+
     /// Readable when records wait.
-    pub(crate) fn events_fd(&self) -> RawFd {
-        self.ring.as_raw_fd()
+    ///
+    /// # Errors
+    ///
+    /// If there are no more file descriptors.
+    pub(crate) fn events_fd(&self) -> io::Result<OwnedFd> {
+        self.ring.as_fd().try_clone_to_owned()
     }
 
     /// Hands over at most `most` records that wait, and says how many there were.
@@ -239,6 +253,7 @@ impl Slot {
             state: State::Disabled(why.to_owned()),
             transitions: 0,
             changes: VecDeque::new(),
+            flapping: FLAPPING,
             quarantine: None,
             past: ProgramAccount::default(),
             past_missed: 0,
@@ -297,18 +312,19 @@ impl Slot {
 
     /// Counts a change, and puts the hook into quarantine if there were too many.
     fn changed(&mut self, now: Instant) {
+        let (most, window) = self.flapping;
         self.transitions += 1;
         self.changes.push_back(now);
-        while self.changes.front().is_some_and(|first| now.duration_since(*first) > FLAP_WINDOW) {
+        while self.changes.front().is_some_and(|first| now.duration_since(*first) > window) {
             self.changes.pop_front();
         }
-        if self.changes.len() > FLAP_LIMIT && self.attached.is_none() {
+        if self.changes.len() > most && self.attached.is_none() {
             let wait = self.quarantine.map_or(QUARANTINE, |(_, last)| (last * 2).min(QUARANTINE_LONGEST));
             self.quarantine = Some((now + wait, wait));
             self.changes.clear();
             self.state = State::Quarantined(format!(
-                "came and went more than {FLAP_LIMIT} times in {} s; tried again in {} s",
-                FLAP_WINDOW.as_secs(),
+                "came and went more than {most} times in {} s; tried again in {} s",
+                window.as_secs(),
                 wait.as_secs()
             ));
         }

@@ -100,9 +100,6 @@ impl Decoder {
         let attrs = used(take(&mut b, ATTRS * ATTR_BYTES)?, attrs_len, ATTR_BYTES, "number of attributes")?;
         let payload = used(take(&mut b, PAYLOAD)?, payload_len, 1, "payload's length")?;
         let core_in = used(take(&mut b, REQUEST)?, request_len, 1, "request's length")?;
-        if !(-4095..0).contains(&error) {
-            return Err(DecodeError::Field("error"));
-        }
         let answer = usize::try_from(answer).ok().and_then(|index| chain.get(index)).cloned();
         let key = VerbKey(key);
         let has = |bit| flags & bit != 0;
@@ -113,7 +110,7 @@ impl Decoder {
             key,
             verb: names::verb_name(key),
             device: self.device_of(rdev).map(str::to_owned),
-            errno: -error,
+            errno: errno(error).ok_or(DecodeError::Field("error"))?,
             answer: answer.ok_or(DecodeError::Field("answer"))?,
             chain,
             chain_cut: has(flag::CHAIN_FULL),
@@ -141,7 +138,7 @@ impl Decoder {
             chain.push(Link {
                 layer: Layer::from_number(layer).ok_or(DecodeError::Field("layer"))?,
                 function: self.function(hook)?,
-                errno: error.checked_neg().filter(|errno| *errno > 0).ok_or(DecodeError::Field("chain"))?,
+                errno: errno(error).ok_or(DecodeError::Field("chain"))?,
             });
         }
         Ok(chain)
@@ -180,6 +177,17 @@ impl Decoder {
             port: (of_port && element != 0).then_some(element),
             qp: (!of_port && element != 0).then_some(element),
         })
+    }
+}
+
+/// The positive errno that user space sees for a function's result. `ENOIOCTLCMD` stays inside the kernel: the system
+/// call makes it `ENOTTY` (fs/ioctl.c).
+fn errno(result: i32) -> Option<i32> {
+    const ENOIOCTLCMD: i32 = 515;
+    const ENOTTY: i32 = 25;
+    match result.checked_neg().filter(|errno| (1..4096).contains(errno)) {
+        Some(ENOIOCTLCMD) => Some(ENOTTY),
+        other => other,
     }
 }
 

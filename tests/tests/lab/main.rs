@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a step that fails is a failed test")]
 
 mod calls;
+mod daemon;
 mod leftovers;
 mod load;
 mod programs;
@@ -14,17 +15,19 @@ macro_rules! kernels {
         mod $module {
             use tests::scenario::Run;
 
-            use crate::{calls, leftovers, load, programs};
+            use crate::{calls, daemon, leftovers, load, programs};
 
             static FACTS: Run = Run::new($kernel, &calls::FACTS);
             static CALLS: Run = Run::new($kernel, &calls::CALLS);
             static LOAD: Run = Run::new($kernel, &load::SCENARIO);
             static PROGRAMS: Run = Run::new($kernel, &programs::SCENARIO);
+            static DAEMON: Run = Run::new($kernel, &daemon::SCENARIO);
             static LEFTOVERS: Run = Run::new($kernel, &leftovers::SCENARIO);
 
             kernels!(@tests
                 known_calls_end_as_the_table_says: calls::facts(&FACTS),
                 failing_calls_end_alike_from_all_threads: load::facts(&FACTS),
+                a_hanging_call_hangs: daemon::hang_fact(&FACTS),
                 each_failing_call_is_one_event_with_its_answer: calls::failures(&CALLS),
                 refused_probing_shows_when_asked_for: calls::probes(&CALLS),
                 probing_alone_makes_no_event: calls::probing(&CALLS),
@@ -33,6 +36,8 @@ macro_rules! kernels {
                 the_commands_status_is_passed_on: calls::status(&CALLS),
                 a_storm_is_counted_to_the_call: load::storm(&LOAD),
                 sleeping_calls_are_all_seen: load::block(&LOAD),
+                the_daemons_counters_start_at_zero_and_are_exact: daemon::counters(&DAEMON),
+                a_hanging_call_shows_while_it_hangs: daemon::hanging(&DAEMON),
                 good_programs_show_what_strace_shows: programs::good(&PROGRAMS),
                 a_wrong_gid_index_is_named: programs::wrong_gid(&PROGRAMS),
                 nothing_is_left_after_the_end: leftovers::ended(&LEFTOVERS),

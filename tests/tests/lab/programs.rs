@@ -6,7 +6,7 @@ use std::time::Duration;
 use tests::scenario::{Run, Scenario, Traced};
 use tests::strace::refused;
 
-/// Each program's client is traced; its server runs outside. strace runs inside the traced command.
+/// Each program's client is traced, and its server runs outside; but for the wrong index. strace runs inside the traced command.
 pub(crate) const SCENARIO: Scenario = Scenario {
     name: "programs",
     script: r#"observe() { # NAME PORT SERVER -- CLIENT...
@@ -22,9 +22,12 @@ observe pingpong 18515 "ibv_rc_pingpong -d $peer -g $peer_gid -n 50" -- \
     ibv_rc_pingpong -d $device -g $gid -n 50 127.0.0.1
 observe perftest 18515 "ib_write_bw -d $peer -x $peer_gid -n 50 -s 4096 -F" -- \
     ib_write_bw -d $device -x $gid -n 50 -s 4096 -F 127.0.0.1
-# An index inside the table with nothing in it: the kernel refuses, not the library.
-observe wrong-gid 18515 "ibv_rc_pingpong -d $peer -g $peer_gid -n 50" -- \
-    ibv_rc_pingpong -d $device -g 77 -n 50 127.0.0.1
+# An index inside the table with nothing in it: the kernel refuses, not the library. The server connects first.
+trace wrong-gid --probes -- sh -c 'log=$1; shift; strace -f -y -e trace=ioctl,write,mmap -o $log "$@" > $log.client 2>&1' \
+    - $out/wrong-gid.strace ibv_rc_pingpong -d $device -g 77 -n 50 & pid=$!
+until_true "ss -Htln 'sport = :18515' | grep -q ." || echo 'wrong-gid: no server' >&2
+ibv_rc_pingpong -d $peer -g $peer_gid -n 50 127.0.0.1 > $out/wrong-gid.peer 2>&1
+wait $pid
 # rping's server listens through the connection manager: there is no TCP port to wait for.
 rping -s -a $peer_address -C 5 > $out/rping.server 2>&1 & pid=$!
 until_true "rdma resource show cm_id | grep -q LISTEN" || echo 'rping: no server' >&2
@@ -63,12 +66,15 @@ pub(crate) fn good(run: &Run) {
     }
 }
 
+/// Asking for the index is refused as well, before the change of state is.
 #[track_caller]
 pub(crate) fn wrong_gid(run: &Run) {
     let (traced, seen) = same_as_strace(run, "wrong-gid");
     assert_ne!(traced.status, 0, "{}", traced.show());
-    assert_eq!(seen.get("ENODATA"), Some(&1), "{}", traced.show());
-    let event = traced.events.iter().find(|event| event.errno.as_deref() == Some("ENODATA")).unwrap();
-    let seen = [Some(&*event.verb), event.device.as_deref(), event.layer.as_deref(), event.function.as_deref()];
-    assert_eq!(seen, ["modify_qp", "rxe0", "core", "rdma_get_gid_attr"].map(Some));
+    assert_eq!(seen.get("ENODATA"), Some(&2), "{}", traced.show());
+    let events: Vec<_> = traced.events.iter().filter(|event| event.verb == "modify_qp" && event.refused()).collect();
+    assert_eq!(events.len(), 1, "{}", traced.show());
+    let event = events[0];
+    let seen = [event.errno.as_deref(), event.device.as_deref(), event.layer.as_deref(), event.function.as_deref()];
+    assert_eq!(seen, ["ENODATA", "rxe0", "core", "rdma_get_gid_attr"].map(Some));
 }

@@ -20,6 +20,8 @@ pub(super) const RUN_TAG: &str = "lab";
 pub(super) const ROOT_TAG: &str = "root";
 /// The file in that folder that holds the second script.
 pub(super) const START: &str = "start";
+/// The file in that folder that says that the command starts now.
+pub(super) const READY: &str = "ready";
 /// The verdict's file in that folder.
 pub(super) const VERDICT: &str = "verdict";
 /// The file in that folder that runs the command.
@@ -158,6 +160,7 @@ port() {{
 mkfifo /run/{stdout} /run/{stderr}
 cat /run/{stdout} > "/dev/$(port {stdout})" & out=$!
 cat /run/{stderr} > "/dev/$(port {stderr})" & err=$!
+: > {RUN_FOLDER}/{READY}
 sh -c 'echo $$ > /sys/fs/cgroup/lab/cgroup.procs; exec sh {RUN_FOLDER}/{COMMAND}' </dev/null >/run/{stdout} 2>/run/{stderr}
 status=$?
 # What the command left running would keep the pipes open.

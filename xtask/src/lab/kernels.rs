@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, Result, bail, ensure};
+use clap::builder::PossibleValuesParser;
 
 use super::cache;
 use super::tools::Tools;
@@ -17,7 +18,8 @@ use crate::apt;
 pub(super) struct Row {
     /// What `--kernel` takes.
     pub(super) name: &'static str,
-    suite: &'static str,
+    /// The Debian suite that its packages come from.
+    pub(super) suite: &'static str,
     /// Package names; `*` stands for the newest that matches.
     packages: &'static [&'static str],
     /// What is special about it, for `--list`.
@@ -45,6 +47,11 @@ pub(super) const KERNELS: &[Row] = &[
         notes: "all NIC drivers; lazy preemption; soft-RoCE across name spaces too",
     },
 ];
+
+/// The names, as the command line takes them.
+pub(super) fn names() -> PossibleValuesParser {
+    PossibleValuesParser::new(KERNELS.iter().map(|row| row.name))
+}
 
 /// What must be loaded before the guest's root can be mounted and its output be heard, in this order.
 const BOOT_MODULES: &[&str] = &["virtio_pci", "virtio_console", "9p", "9pnet_virtio", "overlay"];

@@ -1,11 +1,11 @@
 //! One virtual machine: its command line, its life, its end. It never outlives the run.
 
 use std::fs;
-use std::io::{Read, Write};
+use std::io::{Read, Write, sink, stderr, stdout};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::os::unix::process::CommandExt as _;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::JoinHandle;
@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, bail};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
-use super::guest::{EXIT_PORT, PORTS, Share};
+use super::guest::{EXIT_PORT, PORTS, READY, Share, VERDICT};
 use super::kernels::Kernel;
 use super::tools::Tools;
 use super::verdict::{self, Verdict};
@@ -43,43 +43,70 @@ pub(super) struct Machine<'a> {
     pub(super) accel: Accel,
     /// Processors.
     pub(super) smp: u8,
-    /// When it is ended by force, from its start.
+    /// How long it may take to get ready for the command.
+    pub(super) boot_limit: Duration,
+    /// How long the command may take.
     pub(super) timeout: Duration,
     /// The folders it sees; the real root is one of them.
     pub(super) shares: &'a [Share],
     /// A folder of its own on the host, for its console, sockets and first root.
     pub(super) dir: &'a Path,
-    /// Where the guest writes its verdict.
-    pub(super) verdict: PathBuf,
+    /// The folder on the host where the guest says that it is ready, and writes its verdict.
+    pub(super) said: &'a Path,
+    /// Where the command's output and errors go.
+    pub(super) sink: Sink,
+}
+
+/// Where the output of a command goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Sink {
+    /// To this process's own output and errors.
+    Pass,
+    /// Nowhere.
+    Drop,
+}
+
+impl Sink {
+    fn writers(self) -> [Box<dyn Write + Send>; 2] {
+        match self {
+            Sink::Pass => [Box::new(stdout()), Box::new(stderr())],
+            Sink::Drop => [Box::new(sink()), Box::new(sink())],
+        }
+    }
 }
 
 /// How a run ended.
+#[derive(Debug, PartialEq, Eq)]
 pub(super) enum Outcome {
     /// The command's own status.
     Exit(u8),
     /// A signal to this process ended it.
     Signal(u8),
+    /// It did not get ready in time: the command never started. With the end of its console.
+    NotReady(String),
 }
 
 impl Machine<'_> {
-    /// Boots, copies what the command prints to `out` and `err`, and waits for the end.
+    /// Boots, passes on what the command prints, and waits for the end.
     ///
     /// # Errors
     /// When the machine cannot start, does not end in time, or ends without a verdict: with the console's end.
-    pub(super) fn run(&self, out: impl Write + Send + 'static, err: impl Write + Send + 'static) -> Result<Outcome> {
+    pub(super) fn run(&self) -> Result<Outcome> {
         let signal = Arc::new(AtomicUsize::new(0));
         for number in [SIGHUP, SIGINT, SIGTERM] {
             signal_hook::flag::register_usize(number, Arc::clone(&signal), usize::try_from(number)?)
                 .context("listen for signals")?;
         }
         let closed = Arc::new(AtomicBool::new(false));
+        let [out, err] = self.sink.writers();
         let copies = [self.copy(PORTS[0], out, &closed)?, self.copy(PORTS[1], err, &closed)?];
-        let mut qemu =
-            Running(self.command()?.spawn().context("start the emulator: is setpriv (util-linux) installed?")?);
-        let start = Instant::now();
-        let ended = loop {
+        let child = self.command()?.spawn().context("start the emulator: is setpriv (util-linux) installed?")?;
+        let mut qemu = Running(child);
+        let mut phase = Instant::now();
+        let mut ready = false;
+        let status = loop {
             if let Some(status) = qemu.0.try_wait()? {
-                break Ok(status);
+                break status;
             }
             if let caught @ 1.. = signal.load(Ordering::Relaxed) {
                 return Ok(Outcome::Signal(u8::try_from(caught)?));
@@ -87,8 +114,15 @@ impl Machine<'_> {
             if closed.load(Ordering::Relaxed) {
                 bail!("nobody reads the output any more");
             }
-            if start.elapsed() > self.timeout {
-                break Err(anyhow::anyhow!("no end after {} s: ended by force", self.timeout.as_secs()));
+            if !ready && self.said.join(READY).exists() {
+                (ready, phase) = (true, Instant::now());
+            }
+            if !ready && phase.elapsed() > self.boot_limit {
+                return Ok(Outcome::NotReady(self.end_of_console()));
+            }
+            if ready && phase.elapsed() > self.timeout {
+                let limit = self.timeout.as_secs();
+                bail!("the command did not end in {limit} s: ended by force\n{}", self.end_of_console());
             }
             std::thread::sleep(POLL);
         };
@@ -98,20 +132,21 @@ impl Machine<'_> {
             drop(UnixStream::connect(self.dir.join(port)));
             drop(copy.join());
         }
-        self.judge(ended)
+        match verdict::parse(&read(&self.said.join(VERDICT))) {
+            Some(Verdict::Exit(status)) => Ok(Outcome::Exit(status)),
+            Some(Verdict::SetUpFailed) => bail!("the guest could not be set up\n{}", self.end_of_console()),
+            None => {
+                let cause = verdict::cause(&read(&self.dir.join("console")));
+                bail!("no verdict: {cause} ({status})\n{}", self.end_of_console())
+            }
+        }
     }
 
-    fn judge(&self, ended: Result<ExitStatus>) -> Result<Outcome> {
-        let read = |path: &Path| String::from_utf8_lossy(&fs::read(path).unwrap_or_default()).into_owned();
-        let console = read(&self.dir.join("console"));
-        let complaint = match ended.map(|status| (status, verdict::parse(&read(&self.verdict)))) {
-            Ok((_, Some(Verdict::Exit(status)))) => return Ok(Outcome::Exit(status)),
-            Ok((_, Some(Verdict::SetUpFailed))) => "the guest could not be set up".to_owned(),
-            Ok((status, None)) => format!("no verdict: {} ({status})", verdict::cause(&console)),
-            Err(error) => error.to_string(),
-        };
-        let said = read(&self.dir.join("qemu"));
-        bail!("{complaint}\n--- the end of the console ---\n{}\n{said}---", verdict::tail(&console, TAIL_LINES))
+    /// What the guest's console and the emulator said last.
+    fn end_of_console(&self) -> String {
+        let [console, emulator] =
+            ["console", "qemu"].map(|name| verdict::tail(&read(&self.dir.join(name)), TAIL_LINES));
+        format!("--- the end of the console ---\n{console}\n{emulator}\n---")
     }
 
     /// Copies one port to one writer, in a thread that ends with the machine.
@@ -148,9 +183,9 @@ impl Machine<'_> {
 
     fn arguments(&self) -> Vec<String> {
         let file = |name: &str| escape(&self.dir.join(name));
-        let accel = match self.accel {
-            Accel::Kvm => "kvm",
-            Accel::Tcg => "tcg,thread=multi,tb-size=1024",
+        let (accel, cpu) = match self.accel {
+            Accel::Kvm => ("kvm", "host"),
+            Accel::Tcg => ("tcg,thread=multi,tb-size=1024", "max"),
         };
         let smp = self.smp.to_string();
         let image = self.kernel.image().to_string_lossy().into_owned();
@@ -166,7 +201,7 @@ impl Machine<'_> {
             "-machine",
             "q35",
             "-cpu",
-            "max",
+            cpu,
             "-m",
             "2G",
             "-accel",
@@ -204,6 +239,11 @@ impl Machine<'_> {
 /// guards nothing here is off.
 const KERNEL_COMMAND_LINE: &str = "console=ttyS0 quiet panic=-1 oops=panic mitigations=off nokaslr no_timer_check \
     tsc=reliable random.trust_cpu=on audit=0 selinux=0 apparmor=0 rdinit=/init";
+
+/// A text that may be missing or broken: what was there.
+fn read(path: &Path) -> String {
+    String::from_utf8_lossy(&fs::read(path).unwrap_or_default()).into_owned()
+}
 
 /// A path as QEMU's options take it.
 fn escape(path: &Path) -> String {

@@ -11,7 +11,8 @@ use super::cache;
 use super::tools::Tools;
 use crate::apt;
 
-const SUITE: &str = "trixie";
+/// The Debian suite of the root.
+pub(super) const SUITE: &str = "trixie";
 /// RDMA and tracing tools that tests compare with, network tools, and a C compiler for small workloads.
 const PACKAGES: &[&str] = &[
     "bpftool",

@@ -52,18 +52,24 @@ const STAGES: &[Stage] = &[
     Stage {
         name: "unit tests",
         part: &[Only::Unit],
-        work: Work::Tests { arguments: &["--workspace", "--exclude", "tests"], drives_the_build: false },
+        work: Work::Tests { arguments: &["--workspace"], drives_the_build: false },
     },
     Stage { name: "release build", part: &[Only::Host, Only::Lab], work: Work::Build(|| build::all(true)) },
     Stage {
         name: "tests on this host",
         part: &[Only::Host],
-        work: Work::Tests { arguments: &["--package", "tests", "--test", "host"], drives_the_build: true },
+        work: Work::Tests {
+            arguments: &["--package", "tests", "--features", "host", "--test", "host"],
+            drives_the_build: true,
+        },
     },
     Stage {
         name: "tests in the lab",
         part: &[Only::Lab],
-        work: Work::Tests { arguments: &["--package", "tests", "--test", "lab"], drives_the_build: true },
+        work: Work::Tests {
+            arguments: &["--package", "tests", "--features", "lab", "--test", "lab"],
+            drives_the_build: true,
+        },
     },
 ];
 

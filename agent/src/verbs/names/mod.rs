@@ -133,6 +133,8 @@ fn numbered(key: VerbKey) -> Cow<'static, str> {
                 (None, driver) => format!("driver_{driver}.object_{object:#x}.method_{method:#x}").into(),
             }
         }
+        // Stands for a command that could not be read.
+        interface::LEGACY_IOCTL | interface::LEGACY_WRITE | interface::UCMA if method == u16::MAX => "unknown".into(),
         interface::LEGACY_IOCTL | interface::LEGACY_WRITE if object == 0 => format!("command_{method}").into(),
         interface::LEGACY_IOCTL | interface::LEGACY_WRITE => format!("ex_command_{method}").into(),
         interface::UCMA => format!("rdma_command_{method}").into(),

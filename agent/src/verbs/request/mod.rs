@@ -14,7 +14,7 @@ pub(crate) mod types;
 use agent_common::verb::{ATTR_CORE_IN, ATTR_INLINE_LEN, VerbKey, interface};
 
 use self::bytes::{Attrs, Bytes};
-use self::types::Request;
+pub(crate) use self::types::Request;
 
 /// What was copied of a call; every part may be empty or cut short.
 #[derive(Clone, Copy, Debug, Default)]
@@ -36,6 +36,10 @@ pub(crate) struct RawRequest<'a> {
 pub(crate) fn decode(raw: &RawRequest<'_>) -> Request {
     let mut request = Request::default();
     let attrs = Attrs::new(raw.attrs);
+    // Only native methods belong to a driver.
+    if raw.key.driver() != 0 && raw.key.interface() != interface::IOCTL {
+        return request;
+    }
     match raw.key.interface() {
         interface::IOCTL => native::decode(raw, &attrs, &mut request),
         interface::LEGACY_IOCTL => {

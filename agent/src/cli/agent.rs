@@ -1,0 +1,256 @@
+//! `fabricscope agent`: the daemon.
+
+use std::fs::DirBuilder;
+use std::io::{self, IsTerminal as _, Write};
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::{Duration, SystemTime};
+
+use anyhow::Context as _;
+use jiff::fmt::friendly::SpanParser;
+use terminal_size::terminal_size;
+use tokio::sync::oneshot;
+use tokio::time::timeout;
+use tracing::level_filters::LevelFilter;
+
+use crate::config::{Config, limits};
+use crate::daemon::handle::Info;
+use crate::daemon::health::{attached_of, degraded};
+use crate::daemon::run::{Daemon, Setup, ending_signals};
+use crate::daemon::source::Source;
+use crate::daemon::summary::Summary;
+use crate::daemon::{http, tracer::TracerSource};
+use crate::host::kernel::KernelFacts;
+use crate::log::Log;
+use crate::rpc::{server, socket::Socket};
+
+/// Columns where the terminal does not say.
+const COLUMNS: usize = 80;
+
+/// Run the agent: trace, log failures, serve metrics and the command line
+///
+/// It runs until SIGTERM or SIGINT ends it, and leaves nothing in the kernel. The exit status is 0 when it was ended,
+/// 1 when it could not start.
+#[derive(Debug, clap::Args)]
+pub(crate) struct AgentArgs {
+    /// The configuration file; without it all defaults hold
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+
+    /// End by itself after this time, such as 20s or 5m
+    #[arg(long = "for", value_name = "TIME", value_parser = run_time)]
+    run_for: Option<Duration>,
+
+    /// Show a live summary on standard output, one line each second where that is no terminal
+    ///
+    /// Failures are then logged to standard error, and not at all where that is a terminal.
+    #[arg(long)]
+    summary: bool,
+}
+
+fn run_time(text: &str) -> Result<Duration, String> {
+    let duration = SpanParser::new().parse_unsigned_duration(text).map_err(|error| error.to_string())?;
+    if duration.is_zero() { Err("it would end at once".to_owned()) } else { Ok(duration) }
+}
+
+/// Runs the daemon on this host's kernel.
+pub(crate) fn run(args: &AgentArgs) -> anyhow::Result<ExitCode> {
+    run_with(args, TracerSource::start)
+}
+
+fn run_with<S: Source>(args: &AgentArgs, start: impl FnOnce(&Config) -> anyhow::Result<S>) -> anyhow::Result<ExitCode> {
+    let config = match &args.config {
+        Some(path) => Config::read(path),
+        None => Config::parse("").map_err(|problems| crate::config::Problems { file: String::new(), problems }),
+    };
+    let config = match config {
+        Ok(config) => config,
+        Err(problems) => {
+            writeln!(io::stderr(), "{problems}")?;
+            return Ok(ExitCode::FAILURE);
+        }
+    };
+    let quiet = args.summary && io::stdout().is_terminal() && io::stderr().is_terminal();
+    diagnostics(if quiet { LevelFilter::WARN } else { LevelFilter::INFO });
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_all().build().context("starting the async runtime")?;
+    runtime.block_on(serve(args, config, start))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn serve<S: Source>(
+    args: &AgentArgs,
+    mut config: Config,
+    start: impl FnOnce(&Config) -> anyhow::Result<S>,
+) -> anyhow::Result<()> {
+    // Everything that may be refused comes before the kernel is touched.
+    let signals = ending_signals().context("installing the signal handlers")?;
+    let listener = match config.metrics {
+        Some(address) => Some(http::bind(address).await?),
+        None => None,
+    };
+    let folder = config.socket.as_deref().and_then(Path::parent).map(Folder::make).transpose()?;
+    let socket = config.socket.as_deref().map(Socket::bind).transpose().context("rpc.socket")?;
+    let metrics = listener.as_ref().map(|listener| listener.local_addr()).transpose().context("reading the address")?;
+    let info = info(&config, metrics);
+    let (summary, out) = outputs(args.summary);
+    config.log_failures &= out.is_some();
+    let log =
+        Log::new(config.fold_window, &info, out.unwrap_or_else(|| Box::new(io::sink()))).context("starting the log")?;
+    let source = start(&config)?;
+    announce(&source, &info);
+    let setup = Setup { source, config, info, log, summary, run_for: args.run_for, signals };
+    let (daemon, handle, asker) = Daemon::new(setup);
+    if let Some(listener) = listener {
+        tokio::spawn(http::serve(listener, asker));
+    }
+    let (stop, stopped) = oneshot::channel::<()>();
+    let calls = socket.map(|socket| {
+        tokio::spawn(server::serve(socket, handle, async {
+            // Told to stop, or left alone: it stops either way.
+            let _ = stopped.await;
+        }))
+    });
+    let source = daemon.run().await;
+    drop(stop);
+    if let Some(calls) = calls {
+        match timeout(limits::SHUTDOWN, calls).await {
+            Ok(ended) => ended.context("serving the socket")?.context("serving the socket")?,
+            Err(_) => tracing::warn!("clients of the socket did not go; they are cut off"),
+        }
+    }
+    // Last, so that nobody is told of hooks that are gone already.
+    drop(source?);
+    drop(folder);
+    Ok(())
+}
+
+/// The socket's folder. One that was not there goes with the agent; systemd makes and removes its own.
+#[derive(Debug)]
+struct Folder(Option<PathBuf>);
+
+impl Folder {
+    fn make(path: &Path) -> anyhow::Result<Self> {
+        let made = match DirBuilder::new().mode(0o750).create(path) {
+            Ok(()) => Some(path.to_owned()),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => None,
+            Err(error) => {
+                let text = format!("cannot make {} for rpc.socket; run as root, or change it", path.display());
+                return Err(anyhow::Error::new(error).context(text));
+            }
+        };
+        Ok(Self(made))
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        if let Some(path) = &self.0 {
+            // Somebody else may have put something there.
+            let _ = std::fs::remove_dir(path);
+        }
+    }
+}
+
+/// The agent's own diagnostics, on standard error.
+fn diagnostics(level: LevelFilter) {
+    let subscriber = tracing_subscriber::fmt().with_writer(io::stderr).with_max_level(level).without_time();
+    // Set already in tests that run in one process.
+    let _ = subscriber.with_target(false).try_init();
+}
+
+fn info(config: &Config, metrics: Option<std::net::SocketAddr>) -> Info {
+    let facts = KernelFacts::read(&config.roots);
+    Info {
+        version: env!("CARGO_PKG_VERSION"),
+        started: SystemTime::now(),
+        host: facts.hostname,
+        kernel: facts.release,
+        boot_id: facts.boot_id,
+        metrics,
+    }
+}
+
+type Out = Box<dyn Write + Send>;
+
+/// The summary, if one is wanted, and where failures are logged.
+fn outputs(summary: bool) -> (Option<Summary>, Option<Out>) {
+    if !summary {
+        return (None, Some(Box::new(io::stdout())));
+    }
+    let summary = if io::stdout().is_terminal() {
+        let width = || terminal_size().map_or(COLUMNS, |(width, _)| usize::from(width.0));
+        Summary::on_terminal(Box::new(io::stdout()), Box::new(width))
+    } else {
+        Summary::as_lines(Box::new(io::stdout()))
+    };
+    let log = (!io::stderr().is_terminal()).then(|| Box::new(io::stderr()) as Out);
+    (Some(summary), log)
+}
+
+/// One line of what runs, and one for each fault.
+fn announce(source: &impl Source, info: &Info) {
+    let hooks = source.hooks();
+    let (attached, wanted) = attached_of(&hooks);
+    let metrics = info.metrics.map(|address| format!("http://{address}/metrics")).unwrap_or_default();
+    tracing::info!(version = info.version, hooks = attached, wanted, metrics, "running");
+    for fault in degraded(&hooks) {
+        tracing::warn!("{fault}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::daemon::fake::Fake;
+
+    fn write(folder: &Path, text: &str) -> AgentArgs {
+        let config = folder.join("agent.toml");
+        std::fs::write(&config, text).unwrap();
+        AgentArgs { config: Some(config), run_for: Some(Duration::from_millis(50)), summary: false }
+    }
+
+    #[test]
+    fn a_broken_configuration_ends_it_before_anything_is_attached() {
+        let folder = tempfile::tempdir().unwrap();
+        let args = write(folder.path(), "unknown = 1");
+        let status = run_with(&args, |_| -> anyhow::Result<Fake> { panic!("attached") }).unwrap();
+        assert_eq!(format!("{status:?}"), format!("{:?}", ExitCode::FAILURE));
+    }
+
+    #[test]
+    fn a_port_in_use_ends_it_before_anything_is_attached() {
+        let folder = tempfile::tempdir().unwrap();
+        let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let text = format!("metrics.listen = '{}'\nrpc.enabled = false", taken.local_addr().unwrap());
+        let args = write(folder.path(), &text);
+        let error = run_with(&args, |_| -> anyhow::Result<Fake> { panic!("attached") }).unwrap_err();
+        assert!(error.to_string().contains("metrics.listen"), "{error:#}");
+    }
+
+    #[test]
+    fn it_makes_its_socket_runs_and_leaves_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let run = folder.path().join("run");
+        let socket = run.join("agent.sock");
+        let args =
+            write(folder.path(), &format!("metrics.listen = '127.0.0.1:0'\nrpc.socket = '{}'", socket.display()));
+        let start = |config: &Config| {
+            assert!(config.socket.as_deref().is_some_and(Path::exists), "the socket is there first");
+            Ok(Fake::new().0)
+        };
+        let status = run_with(&args, start).unwrap();
+        assert_eq!(format!("{status:?}"), format!("{:?}", ExitCode::SUCCESS));
+        assert!(!run.exists(), "the socket and its folder are gone");
+    }
+
+    #[test]
+    fn times_to_run_have_units() {
+        let rows =
+            [("20s", Some(20)), ("5m", Some(300)), ("1h 1s", Some(3601)), ("20", None), ("0s", None), ("-1s", None)];
+        for (text, seconds) in rows {
+            assert_eq!(run_time(text).ok().map(|time| time.as_secs()), seconds, "{text}");
+        }
+    }
+}

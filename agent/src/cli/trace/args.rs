@@ -1,0 +1,200 @@
+//! Arguments of `fabricscope trace`, and what they ask for.
+
+use std::time::Duration;
+
+use clap::{Args, Subcommand, ValueEnum};
+
+use crate::cli::client::SocketArgs;
+use crate::daemon::handle::Filter;
+use crate::host::errno::errno_number;
+use crate::host::roots::Roots;
+use crate::probes::Subject;
+
+/// What to trace.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Trace {
+    /// Failed verbs calls, each with the layer that refused it
+    Verbs(VerbsArgs),
+    /// Events of the RDMA connection manager: unreachable, rejected, disconnected
+    Cm(EventArgs),
+    /// Events of devices, ports and resources: port down, GID change, QP fatal
+    Device(EventArgs),
+}
+
+/// How to print.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Output {
+    /// Columns for people
+    Table,
+    /// One JSON object a line
+    Json,
+}
+
+/// What every session can be told.
+#[derive(Debug, Args)]
+pub(crate) struct SessionArgs {
+    /// Print a table for people, or one JSON object a line
+    #[arg(short, long, value_enum, default_value_t = Output::Table)]
+    pub(crate) output: Output,
+    /// End after this time, such as 30s or 500ms
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub(crate) duration: Option<Duration>,
+    /// End after so many events
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) count: Option<u64>,
+    /// Never use fexit, only kprobes
+    #[arg(long)]
+    pub(crate) no_fexit: bool,
+    #[command(flatten)]
+    pub(crate) socket: SocketArgs,
+    #[command(flatten)]
+    pub(crate) roots: Roots,
+    /// A command to run and trace, with its children; its exit status is passed on
+    #[arg(last = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<String>,
+}
+
+/// Arguments of `trace verbs`.
+#[derive(Debug, Args)]
+pub(crate) struct VerbsArgs {
+    /// Only this process
+    #[arg(long)]
+    pid: Option<u32>,
+    /// Only threads of this name
+    #[arg(long, value_name = "NAME")]
+    comm: Option<String>,
+    /// Only this RDMA device, such as mlx5_0
+    #[arg(long, value_name = "NAME")]
+    device: Option<String>,
+    /// Only this verb, such as reg_mr
+    #[arg(long, value_name = "NAME")]
+    verb: Option<String>,
+    /// Only this error, such as ENOMEM or 12
+    #[arg(long, value_name = "ERROR", value_parser = errno)]
+    errno: Option<i32>,
+    /// Only this cgroup, by its id
+    #[arg(long, value_name = "ID")]
+    cgroup: Option<u64>,
+    /// Attach every hook there is, not only those that are always on: more layers are seen, at more cost
+    #[arg(long)]
+    all: bool,
+    /// Show refused probes too: user space asking what a device can do
+    #[arg(long)]
+    probes: bool,
+    /// Show calls that have not returned for more than a second, in place of failures
+    #[arg(long)]
+    stuck: bool,
+    /// Take no time stamps: less cost, no durations
+    #[arg(long, conflicts_with = "stuck")]
+    no_latency: bool,
+    #[command(flatten)]
+    session: SessionArgs,
+}
+
+/// Arguments of `trace cm` and `trace device`.
+#[derive(Debug, Args)]
+pub(crate) struct EventArgs {
+    /// Only this RDMA device, such as mlx5_0
+    #[arg(long, value_name = "NAME")]
+    device: Option<String>,
+    #[command(flatten)]
+    session: SessionArgs,
+}
+
+/// What a session is asked for.
+#[derive(Debug)]
+pub(crate) struct Wish<'a> {
+    /// Which events.
+    pub(crate) filter: Filter,
+    /// Attach all rows of the probe table.
+    pub(crate) all: bool,
+    /// Show calls that hang, in place of events.
+    pub(crate) stuck: bool,
+    /// Take time stamps.
+    pub(crate) latency: bool,
+    /// The rest.
+    pub(crate) session: &'a SessionArgs,
+}
+
+impl Trace {
+    /// What this asks for.
+    pub(crate) fn wish(&self) -> Wish<'_> {
+        match self {
+            Self::Verbs(args) => Wish {
+                filter: Filter {
+                    kinds: vec![Subject::Verbs],
+                    pid: args.pid,
+                    comm: args.comm.clone(),
+                    device: args.device.clone(),
+                    verb: args.verb.clone(),
+                    errno: args.errno,
+                    cgroup_id: args.cgroup,
+                    include_probes: args.probes,
+                },
+                all: args.all,
+                stuck: args.stuck,
+                latency: !args.no_latency,
+                session: &args.session,
+            },
+            Self::Cm(args) => args.wish(Subject::Cm),
+            Self::Device(args) => args.wish(Subject::Device),
+        }
+    }
+}
+
+impl EventArgs {
+    fn wish(&self, subject: Subject) -> Wish<'_> {
+        let filter = Filter { kinds: vec![subject], device: self.device.clone(), ..Filter::default() };
+        Wish { filter, all: false, stuck: false, latency: false, session: &self.session }
+    }
+}
+
+/// An error by its name or its number.
+fn errno(text: &str) -> Result<i32, String> {
+    let number = text.parse().ok().filter(|number| (1..4096).contains(number));
+    number.or_else(|| errno_number(&text.to_ascii_uppercase())).ok_or_else(|| "no such error; try ENOMEM or 12".into())
+}
+
+/// A time with its unit.
+pub(crate) fn duration(text: &str) -> Result<Duration, String> {
+    const UNITS: [(&str, f64); 4] = [("ms", 1e-3), ("s", 1.0), ("m", 60.0), ("h", 3600.0)];
+    let split = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let (number, unit) = text.split_at(split);
+    let unit = UNITS.iter().find(|(name, _)| *name == unit).ok_or("a time needs a unit: 500ms, 30s, 5m or 1h")?;
+    let number: f64 = number.parse().map_err(|_| "a time is a number and a unit: 500ms, 30s, 5m or 1h")?;
+    let seconds = number * unit.1;
+    let fits = seconds.is_finite() && (0.0..=1e9).contains(&seconds);
+    if fits { Ok(Duration::from_secs_f64(seconds)) } else { Err("too long a time".into()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_need_a_unit() {
+        let rows: [(&str, Option<u64>); 9] = [
+            ("500ms", Some(500)),
+            ("30s", Some(30_000)),
+            ("1.5m", Some(90_000)),
+            ("2h", Some(7_200_000)),
+            ("30", None),
+            ("s", None),
+            ("-1s", None),
+            ("1e99h", None),
+            ("1 s", None),
+        ];
+        for (text, expected) in rows {
+            assert_eq!(duration(text).ok(), expected.map(Duration::from_millis), "{text}");
+        }
+    }
+
+    #[test]
+    fn errors_go_by_name_and_number() {
+        let rows =
+            [("ENOMEM", Some(12)), ("enomem", Some(12)), ("12", Some(12)), ("0", None), ("E", None), ("-1", None)];
+        for (text, expected) in rows {
+            assert_eq!(errno(text).ok(), expected, "{text}");
+        }
+    }
+}

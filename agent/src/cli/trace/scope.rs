@@ -1,0 +1,113 @@
+//! A cgroup for one command: it and all its children, whatever they do, carry the cgroup's id in every event.
+
+use std::io;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+
+use anyhow::{Context as _, bail};
+
+use crate::host::roots::Roots;
+
+/// A cgroup that goes when this is dropped, if nothing is left in it.
+#[derive(Debug)]
+pub(crate) struct Scope {
+    folder: PathBuf,
+    /// What the kernel calls it.
+    pub(crate) id: u64,
+}
+
+impl Scope {
+    /// Makes a cgroup below the one this process is in.
+    ///
+    /// # Errors
+    ///
+    /// If there is no cgroup v2, or it may not be written.
+    pub(crate) fn new(roots: &Roots) -> anyhow::Result<Self> {
+        let text = std::fs::read_to_string(roots.procfs.join("self/cgroup")).context("reading /proc/self/cgroup")?;
+        let own = text.lines().find_map(|line| line.strip_prefix("0::"));
+        let own = own.context("this host has no cgroup v2 hierarchy, by which a command's children are told")?;
+        let name = format!("fabricscope-trace-{}", std::process::id());
+        let folder = roots.cgroupfs().join(own.trim_start_matches('/')).join(name);
+        std::fs::create_dir(&folder).with_context(|| format!("making the cgroup {}", folder.display()))?;
+        // A cgroup's id is the number of its folder's inode.
+        let id = match std::fs::metadata(&folder) {
+            Ok(metadata) => metadata.ino(),
+            Err(error) => {
+                let _ = std::fs::remove_dir(&folder);
+                return Err(error).with_context(|| format!("looking at {}", folder.display()));
+            }
+        };
+        Ok(Self { folder, id })
+    }
+
+    /// Starts a command inside.
+    ///
+    /// # Errors
+    ///
+    /// If there is no such command, or it cannot be started.
+    pub(crate) fn start(&self, command: &[String]) -> anyhow::Result<Child> {
+        let Some((program, arguments)) = command.split_first() else { bail!("there is no command to run") };
+        if !is_program(program) {
+            bail!("no program {program}: not found, or not executable");
+        }
+        // A shell puts itself into the cgroup before it becomes the command, so that not one call escapes.
+        Command::new("/bin/sh")
+            .args(["-c", "echo $$ > \"$0\" && exec \"$@\""])
+            .arg(self.folder.join("cgroup.procs"))
+            .arg(program)
+            .args(arguments)
+            .stdin(Stdio::inherit())
+            .spawn()
+            .with_context(|| format!("starting {program}"))
+    }
+}
+
+impl Drop for Scope {
+    fn drop(&mut self) {
+        // The kernel lets go of a dead process a moment after its parent has seen it end.
+        let end = std::time::Instant::now() + std::time::Duration::from_secs(2);
+        while let Err(error) = std::fs::remove_dir(&self.folder) {
+            let busy = error.kind() == io::ErrorKind::ResourceBusy;
+            if !busy || std::time::Instant::now() >= end {
+                if error.kind() != io::ErrorKind::NotFound {
+                    eprintln!("fabricscope: the cgroup {} stays: {error}", self.folder.display());
+                }
+                return;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+    }
+}
+
+/// Whether a shell would find it.
+fn is_program(name: &str) -> bool {
+    let executable = |path: PathBuf| {
+        use std::os::unix::fs::PermissionsExt as _;
+        std::fs::metadata(path).is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)
+    };
+    if name.contains('/') {
+        return executable(PathBuf::from(name));
+    }
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|folder| executable(folder.join(name)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn programs_are_found_as_a_shell_finds_them() {
+        let rows = [
+            ("sh", true),
+            ("/bin/sh", true),
+            ("no-such-program-at-all", false),
+            ("/bin", false),
+            ("/etc/passwd", false),
+        ];
+        for (name, expected) in rows {
+            assert_eq!(is_program(name), expected, "{name}");
+        }
+    }
+}

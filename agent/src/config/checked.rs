@@ -1,0 +1,256 @@
+//! What the agent runs on: every value checked, every default written here and nowhere else.
+
+use std::collections::BTreeSet;
+use std::net::SocketAddr;
+use std::ops::RangeInclusive;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use jiff::fmt::friendly::{Designator, Spacing, SpanParser, SpanPrinter};
+
+use super::Problem;
+use super::raw::{Entry, Raw, Value};
+use crate::host::roots::Roots;
+
+/// Which hooks attach.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum HookSet {
+    /// The default set: it alone names every failure.
+    Default,
+    /// Every row of the probe table that this kernel has.
+    All,
+}
+
+/// The checked configuration.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Config {
+    /// Where the kernel's file systems are mounted.
+    pub(crate) roots: Roots,
+    /// Failed verbs calls are traced.
+    pub(crate) verbs: bool,
+    /// Time stamps and latency histograms.
+    pub(crate) latency: bool,
+    /// Which hooks attach.
+    pub(crate) hooks: HookSet,
+    /// Refused probes are logged like failures.
+    pub(crate) probes: bool,
+    /// A call under way for longer hangs.
+    pub(crate) stuck_after: Duration,
+    /// Connection manager events are traced.
+    pub(crate) cm: bool,
+    /// Device events are traced.
+    pub(crate) device: bool,
+    /// Where `/metrics` is served; `None` if nowhere.
+    pub(crate) metrics: Option<SocketAddr>,
+    /// The Unix socket for the command line; `None` if there is none.
+    pub(crate) socket: Option<PathBuf>,
+    /// Failures are logged.
+    pub(crate) log_failures: bool,
+    /// How long like failures are folded into one line.
+    pub(crate) fold_window: Duration,
+    /// How long the run time of programs is measured each time; zero for never.
+    pub(crate) statistics_window: Duration,
+    /// The time from one measurement to the next.
+    pub(crate) statistics_every: Duration,
+    /// When a hook that comes and goes is left alone.
+    pub(crate) quarantine: Quarantine,
+}
+
+/// When a hook that comes and goes is left alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Quarantine {
+    /// More attaches and detaches than these …
+    pub(crate) transitions: u32,
+    /// … within this time.
+    pub(crate) window: Duration,
+}
+
+const SECOND: Duration = Duration::from_secs(1);
+const DAY: Duration = Duration::from_secs(24 * 3600);
+
+/// Checks everything; the answer is a configuration or every problem there is.
+pub(super) fn check(raw: Raw) -> Result<Config, Vec<Problem>> {
+    let mut reader = Reader::new(raw);
+    let config = config(&mut reader);
+    let problems = reader.finish();
+    if problems.is_empty() { Ok(config) } else { Err(problems) }
+}
+
+/// Every key, in alphabetical order.
+#[cfg(test)]
+pub(super) fn keys() -> Vec<&'static str> {
+    let mut reader = Reader::new(Raw::default());
+    config(&mut reader);
+    reader.known.into_iter().collect()
+}
+
+fn config(reader: &mut Reader) -> Config {
+    let metrics_on = reader.switch("metrics.enabled", true);
+    let metrics = reader.address("metrics.listen", SocketAddr::from(([127, 0, 0, 1], 17317)));
+    let socket_on = reader.switch("rpc.enabled", true);
+    let socket = reader.path("rpc.socket", "/run/fabricscope/agent.sock");
+    Config {
+        roots: Roots::at(reader.path("host.path.sysfs", "/sys"), reader.path("host.path.procfs", "/proc")),
+        verbs: reader.switch("verbs.enabled", true),
+        latency: reader.switch("verbs.latency", true),
+        hooks: reader.choice("verbs.hooks", &[("default", HookSet::Default), ("all", HookSet::All)]),
+        probes: reader.switch("verbs.probes", false),
+        stuck_after: reader.duration("verbs.stuck_after", SECOND, SECOND..=DAY),
+        cm: reader.switch("cm.enabled", true),
+        device: reader.switch("device.enabled", true),
+        metrics: metrics_on.then_some(metrics),
+        socket: socket_on.then_some(socket),
+        log_failures: reader.switch("log.failures", true),
+        fold_window: reader.duration("log.fold_window", SECOND * 60, SECOND..=DAY),
+        statistics_window: reader.duration("statistics.window", SECOND, Duration::ZERO..=SECOND * 60),
+        statistics_every: reader.duration("statistics.every", SECOND * 600, SECOND * 60..=DAY),
+        quarantine: Quarantine {
+            transitions: reader.number("quarantine.transitions", 10, 2..=10_000),
+            window: reader.duration("quarantine.window", SECOND * 60, SECOND..=DAY),
+        },
+    }
+}
+
+/// Takes one key after the other out of a file; what is left over at the end is unknown.
+struct Reader {
+    raw: Raw,
+    known: BTreeSet<&'static str>,
+}
+
+impl Reader {
+    fn new(raw: Raw) -> Self {
+        Self { raw, known: BTreeSet::new() }
+    }
+
+    /// The value of a key as `read` takes it, or the default where it stands nowhere or is refused.
+    fn take<T>(&mut self, key: &'static str, default: T, read: impl FnOnce(&Value) -> Result<T, String>) -> T {
+        self.known.insert(key);
+        let Some(Entry { line, value }) = self.raw.entries.remove(key) else {
+            return default;
+        };
+        read(&value).unwrap_or_else(|want| {
+            let text = format!("{key} is {}: {want}", shown(&value));
+            self.raw.problems.push(Problem { line: Some(line), text });
+            default
+        })
+    }
+
+    fn switch(&mut self, key: &'static str, default: bool) -> bool {
+        self.take(key, default, |value| match value {
+            Value::Bool(value) => Ok(*value),
+            _ => Err("write true or false, without quotes".to_owned()),
+        })
+    }
+
+    fn choice<T: Copy>(&mut self, key: &'static str, choices: &[(&str, T)]) -> T {
+        self.take(key, choices[0].1, |value| {
+            let found = choices.iter().find(|(name, _)| matches!(value, Value::Text(text) if text == name));
+            let names = || choices.iter().map(|(name, _)| format!("{name:?}")).collect::<Vec<_>>().join(" or ");
+            found.map(|(_, choice)| *choice).ok_or_else(|| format!("write {}", names()))
+        })
+    }
+
+    fn number(&mut self, key: &'static str, default: u32, range: RangeInclusive<u32>) -> u32 {
+        self.take(key, default, |value| {
+            let number = match value {
+                Value::Integer(Some(number)) => u32::try_from(*number).ok(),
+                _ => None,
+            };
+            number
+                .filter(|number| range.contains(number))
+                .ok_or_else(|| format!("write a number from {} to {}, without quotes", range.start(), range.end()))
+        })
+    }
+
+    fn duration(&mut self, key: &'static str, default: Duration, range: RangeInclusive<Duration>) -> Duration {
+        self.take(key, default, |value| {
+            let duration = match value {
+                Value::Text(text) => SpanParser::new().parse_unsigned_duration(text).ok(),
+                _ => None,
+            };
+            duration.filter(|duration| range.contains(duration)).ok_or_else(|| {
+                let (from, to) = (with_unit(*range.start()), with_unit(*range.end()));
+                format!("write a time with its unit, such as {:?}, from {from} to {to}", with_unit(default))
+            })
+        })
+    }
+
+    fn address(&mut self, key: &'static str, default: SocketAddr) -> SocketAddr {
+        self.take(key, default, |value| {
+            match value {
+                Value::Text(text) => text.parse().map_err(|_| ()),
+                _ => Err(()),
+            }
+            .map_err(|()| {
+                format!("write an IP address and a port, such as {:?} or \"[::]:17317\"", default.to_string())
+            })
+        })
+    }
+
+    fn path(&mut self, key: &'static str, default: &str) -> PathBuf {
+        self.take(key, PathBuf::from(default), |value| match value {
+            Value::Text(text) if text.starts_with('/') && !text.contains('\0') => Ok(PathBuf::from(text)),
+            _ => Err(format!("write an absolute path, such as {default:?}")),
+        })
+    }
+
+    /// All problems, those of keys that nobody asked for among them.
+    fn finish(mut self) -> Vec<Problem> {
+        for (key, Entry { line, value }) in std::mem::take(&mut self.raw.entries) {
+            let section = format!("{key}.");
+            let is_section = self.known.iter().any(|known| known.starts_with(&section));
+            let text = match value {
+                Value::EmptySection if is_section => continue,
+                _ if is_section => format!("{key} is {}: it is a section, write [{key}]", shown(&value)),
+                _ => format!("{key} is no known key: {}", self.suggestion(&key)),
+            };
+            self.raw.problems.push(Problem { line: Some(line), text });
+        }
+        self.raw.problems.sort_by_key(|problem| problem.line);
+        self.raw.problems
+    }
+
+    fn suggestion(&self, key: &str) -> String {
+        let name = |key: &str| key.rsplit('.').next().unwrap_or_default().to_owned();
+        let near = self.known.iter().min_by_key(|known| {
+            let elsewhere = usize::from(name(known) != name(key));
+            (elsewhere.min(distance(known, key)), distance(known, key))
+        });
+        match near.filter(|known| distance(known, key) <= 3 || name(known) == name(key)) {
+            Some(known) => format!("did you mean {known}? Else remove it"),
+            None => "remove it".to_owned(),
+        }
+    }
+}
+
+/// A value as it may be written.
+fn shown(value: &Value) -> String {
+    match value {
+        Value::Bool(value) => value.to_string(),
+        Value::Integer(Some(value)) => value.to_string(),
+        Value::Integer(None) => "a number that is too large".to_owned(),
+        Value::Text(text) => format!("{:?}", text.chars().take(80).collect::<String>()),
+        Value::EmptySection => "an empty section".to_owned(),
+        Value::Other(name) => format!("of type {name}"),
+    }
+}
+
+/// `60s`, `10m`: the largest unit that keeps the number whole.
+fn with_unit(duration: Duration) -> String {
+    SpanPrinter::new().designator(Designator::Compact).spacing(Spacing::None).unsigned_duration_to_string(&duration)
+}
+
+/// The number of letters to insert, delete or replace to make one word of the other (Levenshtein).
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().take(80).collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, letter) in a.chars().enumerate() {
+        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
+        for (j, other) in b.iter().enumerate() {
+            let replaced = diagonal + usize::from(letter != *other);
+            diagonal = row[j + 1];
+            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[b.len()]
+}

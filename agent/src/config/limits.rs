@@ -1,0 +1,96 @@
+//! Every bound of the agent's user side, one sentence each.
+
+use std::time::Duration;
+
+/// Bytes of a configuration file that are read: a larger file is refused.
+pub(crate) const CONFIG_BYTES: u64 = 1 << 20;
+
+/// Commands from clients that wait for the loop; one more is refused and counted.
+pub(crate) const COMMANDS: usize = 64;
+
+/// Clients that watch events at one time; one more is refused.
+pub(crate) const WATCHERS: usize = 32;
+
+/// Events that wait for one client; one more is lost to that client, and counted.
+pub(crate) const WATCH_QUEUE: usize = 1024;
+
+/// Failures that are kept to be shown as the last ones.
+pub(crate) const LAST_FAILURES: usize = 32;
+
+/// Events taken from the ring buffer before the loop looks at its other inputs again; the rest waits in the ring,
+/// which counts what finds no room.
+pub(crate) const DECODE_AT_ONCE: usize = 64;
+
+/// How often that many events are taken once more at the end, so that no storm keeps the agent alive.
+pub(crate) const LAST_DRAINS: usize = 1024;
+
+/// Scrapes that wait for the loop; one more is answered with "too many requests".
+pub(crate) const SCRAPES: usize = 8;
+
+/// How old a reading of the counters may be when it is served, so that scrapes cannot load the host.
+pub(crate) const SNAPSHOT_AGE: Duration = Duration::from_millis(100);
+
+/// How old a reading of the counters may get when nobody asks, so that hanging calls are seen.
+pub(crate) const SNAPSHOT_IDLE: Duration = Duration::from_secs(10);
+
+/// The pace of everything that is looked at in turn: modules, devices, folded log lines, the summary.
+pub(crate) const TICK: Duration = Duration::from_secs(1);
+
+/// Ticks between two looks at the RDMA devices, and at once when modules or devices have changed.
+pub(crate) const DEVICES_EVERY_TICKS: u64 = 10;
+
+/// How long an HTTP request waits for the loop before it is answered that the loop hangs.
+pub(crate) const LOOP_SILENCE: Duration = Duration::from_secs(5);
+
+/// How long ending waits for clients of the socket.
+pub(crate) const SHUTDOWN: Duration = Duration::from_secs(4);
+
+/// HTTP connections at one time; further ones wait in the kernel's queue.
+pub(crate) const HTTP_CONNECTIONS: usize = 16;
+
+/// Bytes of an HTTP request's line and headers; a larger one is refused.
+pub(crate) const HTTP_HEADER_BYTES: usize = 16 * 1024;
+
+/// Headers of an HTTP request; one more is refused.
+pub(crate) const HTTP_HEADERS: usize = 64;
+
+/// How long an HTTP client may take to send its request's headers.
+pub(crate) const HTTP_HEADER_TIME: Duration = Duration::from_secs(5);
+
+/// How long an HTTP connection may last: it carries one request.
+pub(crate) const HTTP_CONNECTION_TIME: Duration = Duration::from_secs(30);
+
+/// Signatures of failures that the log folds by at one time; one more evicts the oldest, and is counted.
+pub(crate) const LOG_SIGNATURES: usize = 512;
+
+/// Lines that wait for whoever reads the log; one more is lost and counted.
+pub(crate) const LOG_QUEUE: usize = 1024;
+
+/// How long ending waits for whoever reads the log.
+pub(crate) const LOG_END: Duration = Duration::from_secs(2);
+
+/// Calls named as hanging at one time; those over it are only counted.
+pub(crate) const STUCK_CALLS: usize = 64;
+
+/// RDMA devices that have series of their own; further ones share those of `device="other"`.
+pub(crate) const SERIES_DEVICES: usize = 20;
+
+/// Series of one RDMA device.
+pub(crate) const SERIES_PER_DEVICE: usize = 60;
+
+/// Series that belong to no device.
+pub(crate) const SERIES_SHARED: usize = 300;
+
+/// Series altogether, whatever happens.
+pub(crate) const SERIES: usize = 1500;
+
+/// Series of errors by device, verb, layer and errno; those over it are counted under `errno="other"`.
+pub(crate) const SERIES_ERRORS: usize = 128;
+
+/// Verbs that have a histogram of their own; further ones share that of `verb="other"`.
+pub(crate) const HISTOGRAM_VERBS: usize = 8;
+
+/// Bytes of a label's value; the rest is cut.
+pub(crate) const LABEL_BYTES: usize = 128;
+
+const _: () = assert!(SERIES_DEVICES * SERIES_PER_DEVICE + SERIES_SHARED <= SERIES);

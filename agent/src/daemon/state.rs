@@ -1,0 +1,299 @@
+//! The state that the loop owns, and what each input does to it. Nothing here waits.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+use super::handle::{Command, Info, Loss, Status};
+use super::health::{attached_of, degraded, health};
+use super::losses::{UserLosses, losses};
+use super::source::Source;
+use super::summary::Summary;
+use super::watchers::Watchers;
+use super::{Flow, Input, Scrape};
+use crate::config::{Config, limits};
+use crate::event::Event;
+use crate::kernel::state::Snapshot;
+use crate::log::Log;
+use crate::metrics::{Metrics, Reading};
+
+/// A reading of the counters and when it was taken.
+#[derive(Debug)]
+struct Taken {
+    at: Instant,
+    monotonic_ns: u64,
+    snapshot: Snapshot,
+}
+
+/// The loop's state.
+#[derive(Debug)]
+pub(super) struct State<S> {
+    pub(super) source: S,
+    config: Config,
+    info: Info,
+    started: Instant,
+    taken: Option<Taken>,
+    metrics: Metrics,
+    log: Log,
+    watchers: Watchers,
+    last_failures: VecDeque<Arc<Event>>,
+    user: UserLosses,
+    commands_refused: Arc<AtomicU64>,
+    scrapes_refused: Arc<AtomicU64>,
+    summary: Option<Summary>,
+    ticks: u64,
+    /// When the measuring of run times began or is to begin again.
+    measuring: Option<Instant>,
+    measured: Instant,
+    /// More events wait than were taken at once.
+    pub(super) more: bool,
+}
+
+/// What the loop starts with.
+#[derive(Debug)]
+pub(super) struct Parts<S> {
+    pub(super) source: S,
+    pub(super) config: Config,
+    pub(super) info: Info,
+    pub(super) log: Log,
+    pub(super) summary: Option<Summary>,
+    pub(super) commands_refused: Arc<AtomicU64>,
+    pub(super) scrapes_refused: Arc<AtomicU64>,
+}
+
+impl<S: Source> State<S> {
+    pub(super) fn new(parts: Parts<S>) -> Self {
+        let now = Instant::now();
+        Self {
+            source: parts.source,
+            config: parts.config,
+            info: parts.info,
+            started: now,
+            taken: None,
+            metrics: Metrics::default(),
+            log: parts.log,
+            watchers: Watchers::default(),
+            last_failures: VecDeque::with_capacity(limits::LAST_FAILURES),
+            user: UserLosses::default(),
+            commands_refused: parts.commands_refused,
+            scrapes_refused: parts.scrapes_refused,
+            summary: parts.summary,
+            ticks: 0,
+            measuring: None,
+            measured: now,
+            more: false,
+        }
+    }
+
+    /// One input, from beginning to end.
+    pub(super) fn handle(&mut self, input: Input) -> Flow {
+        match input {
+            Input::Tick => self.tick(),
+            Input::Ring => self.ring(),
+            Input::Scrape(scrape) => self.scrape(scrape),
+            Input::Command(command) => self.command(command),
+            Input::Signal(name) => {
+                tracing::info!(signal = name, "stopping");
+                return Flow::Stop;
+            }
+            Input::Deadline => {
+                tracing::info!("stopping: the time to run is over");
+                return Flow::Stop;
+            }
+        }
+        Flow::Continue
+    }
+
+    /// Takes what still waits, and writes what is still folded.
+    pub(super) fn finish(&mut self) {
+        // As much as a ring can hold, so that a storm cannot keep the agent alive.
+        for _ in 0..limits::LAST_DRAINS {
+            self.ring();
+            if !self.more {
+                break;
+            }
+        }
+        self.log.flush();
+        self.show_summary(true);
+    }
+
+    /// Waits, within bounds, until the log is written, and gives the source back.
+    pub(super) fn end(self) -> S {
+        self.log.close();
+        self.source
+    }
+
+    fn tick(&mut self) {
+        let now = Instant::now();
+        let changed = match self.source.refresh() {
+            Ok(changed) => changed,
+            Err(error) => {
+                tracing::warn!("cannot look at the modules: {error:#}");
+                false
+            }
+        };
+        if changed || self.ticks.is_multiple_of(limits::DEVICES_EVERY_TICKS) {
+            self.source.refresh_devices();
+        }
+        self.ticks += 1;
+        self.measure(now);
+        // Should a wake-up of the ring buffer ever be lost, its events are late and not lost.
+        self.ring();
+        if self.summary.is_some() || self.taken.as_ref().is_none_or(|taken| now - taken.at >= limits::SNAPSHOT_IDLE) {
+            self.read_counters(now);
+        }
+        self.stuck();
+        self.watchers.remove_gone();
+        self.log.due(now);
+        self.show_summary(false);
+    }
+
+    /// Run times are measured in short windows: measuring costs as much as a small program.
+    fn measure(&mut self, now: Instant) {
+        let result = match self.measuring {
+            Some(began) if now - began >= self.config.statistics_window => {
+                self.measuring = None;
+                self.measured = now;
+                self.source.measure(false)
+            }
+            None if !self.config.statistics_window.is_zero() && now - self.measured >= self.config.statistics_every => {
+                self.measuring = Some(now);
+                self.source.measure(true)
+            }
+            _ => Ok(()),
+        };
+        if let Err(error) = result {
+            tracing::warn!("cannot measure run times: {error:#}");
+        }
+    }
+
+    fn ring(&mut self) {
+        let mut events = Vec::with_capacity(limits::DECODE_AT_ONCE);
+        let count = self.source.drain(limits::DECODE_AT_ONCE, &mut |event| events.push(event));
+        self.more = count >= limits::DECODE_AT_ONCE;
+        for event in events {
+            match event {
+                Ok(event) => self.event(Arc::new(event)),
+                Err(error) => {
+                    self.user.decode += 1;
+                    tracing::debug!("an event is lost: {error:#}");
+                }
+            }
+        }
+    }
+
+    fn event(&mut self, event: Arc<Event>) {
+        if let Event::Verbs(failure) = &*event {
+            if self.config.log_failures && (!failure.probe || self.config.probes) {
+                self.log.failure(Instant::now(), &event);
+            }
+            if !failure.probe {
+                self.last_failures.truncate(limits::LAST_FAILURES - 1);
+                self.last_failures.push_front(Arc::clone(&event));
+            }
+        }
+        self.user.watch += self.watchers.send(&event);
+    }
+
+    fn stuck(&mut self) {
+        let Some(taken) = &self.taken else { return };
+        if self.config.log_failures {
+            let devices = self.source.devices();
+            self.log.stuck(taken.monotonic_ns, self.config.stuck_after, &taken.snapshot.in_flight, devices);
+        }
+    }
+
+    fn scrape(&mut self, scrape: Scrape) {
+        // Whoever asked may be gone: then the answer is for nobody.
+        match scrape {
+            Scrape::Metrics(answer) => drop(answer.send(self.page())),
+            Scrape::Health(answer) => drop(answer.send(health(&self.source.hooks()))),
+        }
+    }
+
+    fn command(&mut self, command: Command) {
+        match command {
+            Command::GetInfo(answer) => drop(answer.send(self.info.clone())),
+            Command::GetStatus(answer) => drop(answer.send(self.status())),
+            Command::ListHooks(answer) => drop(answer.send(self.source.hooks())),
+            Command::Watch(watch) => self.watchers.add(watch),
+        }
+    }
+
+    fn page(&mut self) -> Result<String, String> {
+        self.read_counters(Instant::now());
+        let hooks = self.source.hooks();
+        let losses = self.losses(&hooks);
+        self.metrics.page(&Reading {
+            info: &self.info,
+            snapshot: self.taken.as_ref().map(|taken| &taken.snapshot),
+            monotonic_ns: self.taken.as_ref().map_or(0, |taken| taken.monotonic_ns),
+            hooks: &hooks,
+            devices: self.source.devices(),
+            losses: &losses,
+            signatures_evicted: self.log.evicted(),
+        })
+    }
+
+    /// Reads the counters, unless the last reading is young enough. One that fails leaves the last in place.
+    fn read_counters(&mut self, now: Instant) {
+        if self.taken.as_ref().is_some_and(|taken| now - taken.at < limits::SNAPSHOT_AGE) {
+            return;
+        }
+        match self.source.snapshot() {
+            Ok(snapshot) => self.taken = Some(Taken { at: now, monotonic_ns: monotonic_ns(), snapshot }),
+            Err(error) => tracing::warn!("cannot read the counters: {error:#}"),
+        }
+    }
+
+    fn losses(&mut self, hooks: &[crate::kernel::state::HookState]) -> Vec<Loss> {
+        self.user.log = self.log.lost();
+        self.user.commands = self.commands_refused.load(Ordering::Relaxed);
+        self.user.scrapes = self.scrapes_refused.load(Ordering::Relaxed);
+        losses(self.taken.as_ref().map(|taken| &taken.snapshot), hooks, &self.user)
+    }
+
+    fn status(&mut self) -> Status {
+        self.read_counters(Instant::now());
+        let hooks = self.source.hooks();
+        let (hooks_attached, hooks_wanted) = attached_of(&hooks);
+        let calls = self.taken.as_ref().map(|taken| taken.snapshot.calls.as_slice()).unwrap_or_default();
+        let sum = |of: fn(&agent_common::record::VerbCounters) -> u64| {
+            calls.iter().map(|(_, _, counters)| of(counters)).sum()
+        };
+        let (calls, failures, probes) = (sum(|c| c.calls), sum(|c| c.failures), sum(|c| c.probes));
+        let mut lost = self.losses(&hooks);
+        lost.retain(|loss| loss.count > 0);
+        Status {
+            info: self.info.clone(),
+            uptime: self.started.elapsed(),
+            hooks_attached,
+            hooks_wanted,
+            degraded: degraded(&hooks),
+            calls,
+            failures,
+            probes,
+            lost,
+            last_failures: self.last_failures.iter().cloned().collect(),
+            devices: self.source.devices().devices.clone(),
+        }
+    }
+
+    fn show_summary(&mut self, last: bool) {
+        let Some(mut summary) = self.summary.take() else { return };
+        let status = self.status();
+        // A reader that is gone does not end the agent: it still serves its metrics.
+        match summary.show(&status, last) {
+            Ok(()) => self.summary = Some(summary),
+            Err(error) => tracing::warn!("no more summary: {error}"),
+        }
+    }
+}
+
+/// `CLOCK_MONOTONIC`, the kernel side's clock.
+fn monotonic_ns() -> u64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    let seconds = u64::try_from(now.tv_sec).unwrap_or_default();
+    seconds.saturating_mul(1_000_000_000).saturating_add(u64::try_from(now.tv_nsec).unwrap_or_default())
+}

@@ -1,0 +1,123 @@
+//! The live summary: rewritten in place on a terminal, else one line each second.
+
+use std::fmt::{self, Write as _};
+use std::io::{self, Write};
+
+use super::handle::Status;
+use crate::event::Failure;
+use crate::host::errno::errno_name;
+
+/// Failures shown on a terminal.
+const FAILURES_SHOWN: usize = 8;
+
+/// Where the summary goes and what stands there now.
+pub(crate) struct Summary {
+    out: Box<dyn Write + Send>,
+    /// Columns of the terminal; `None` where it is none.
+    width: Option<Box<dyn Fn() -> usize + Send>>,
+    lines: usize,
+}
+
+impl fmt::Debug for Summary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Summary")
+            .field("terminal", &self.width.is_some())
+            .field("lines", &self.lines)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Summary {
+    /// Rewritten in place; `width` is asked each time, since a window changes.
+    pub(crate) fn on_terminal(out: Box<dyn Write + Send>, width: Box<dyn Fn() -> usize + Send>) -> Self {
+        Self { out, width: Some(width), lines: 0 }
+    }
+
+    /// One line each time.
+    pub(crate) fn as_lines(out: Box<dyn Write + Send>) -> Self {
+        Self { out, width: None, lines: 0 }
+    }
+
+    /// Shows how the agent is doing; `last` for the last time.
+    pub(super) fn show(&mut self, status: &Status, last: bool) -> io::Result<()> {
+        let mut text = String::new();
+        match &self.width {
+            None => {
+                text.push_str(&one_line(status));
+                if last {
+                    text.push_str(" (stopped)");
+                }
+                text.push('\n');
+            }
+            Some(width) => {
+                let width = width();
+                if self.lines > 0 {
+                    // Up to the first line of what stands there, and clear to the end of the screen.
+                    // Writing to a string does not fail.
+                    let _ = write!(text, "\x1b[{}F\x1b[0J", self.lines);
+                }
+                let lines = many_lines(status);
+                self.lines = lines.len();
+                for line in lines {
+                    text.extend(line.chars().map(printable).take(width.max(1)));
+                    text.push('\n');
+                }
+            }
+        }
+        self.out.write_all(text.as_bytes())?;
+        self.out.flush()
+    }
+}
+
+/// Names of processes are whatever the process says; none may steer the terminal.
+fn printable(c: char) -> char {
+    if c.is_control() { '?' } else { c }
+}
+
+fn one_line(status: &Status) -> String {
+    let mut text = format!(
+        "hooks {}/{}, calls {}, failures {}, lost {}",
+        status.hooks_attached,
+        status.hooks_wanted,
+        status.calls,
+        status.failures,
+        status.lost_total()
+    );
+    if let Some(failure) = status.last_failures().next() {
+        let _ = write!(text, ", last {}", one_failure(failure));
+    }
+    if let Some(address) = status.info.metrics {
+        let _ = write!(text, ", http://{address}/metrics");
+    }
+    text.chars().map(printable).collect()
+}
+
+fn many_lines(status: &Status) -> Vec<String> {
+    let (attached, wanted) = (status.hooks_attached, status.hooks_wanted);
+    let kernel = status.info.kernel.as_deref().unwrap_or("unknown");
+    let mut lines = vec![
+        format!("fabricscope {} on kernel {kernel}, up {} s", status.info.version, status.uptime.as_secs()),
+        format!("hooks     {attached} of {wanted} attached"),
+        format!("calls     {} ({} failed, {} refused probes)", status.calls, status.failures, status.probes),
+        format!("lost      {}", status.lost_total()),
+    ];
+    lines.extend(status.info.metrics.map(|address| format!("metrics   http://{address}/metrics")));
+    lines.extend(status.degraded.iter().take(FAILURES_SHOWN).map(|why| format!("degraded  {why}")));
+    let title = |index| if index == 0 { "failures" } else { "" };
+    let failures = status.last_failures().take(FAILURES_SHOWN).enumerate();
+    lines.extend(failures.map(|(index, failure)| format!("{:<9} {}", title(index), one_failure(failure))));
+    lines
+}
+
+/// `reg_mr EFAULT on mlx5_0 by python[4711] in ib_umem_get`
+fn one_failure(failure: &Failure) -> String {
+    let device = failure.device.as_deref().map(|device| format!(" on {device}")).unwrap_or_default();
+    format!(
+        "{} {}{device} by {}[{}] in {}",
+        failure.verb,
+        errno_name(failure.errno),
+        failure.comm,
+        failure.pid,
+        failure.answer.function
+    )
+}

@@ -1,0 +1,65 @@
+//! Which series have a place: once given a place is kept, so that no series comes and goes with the others' numbers.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::table::Metric;
+use crate::config::limits;
+
+/// The device label of what more devices share than have series of their own.
+pub(super) const OTHER: &str = "other";
+
+/// Places of one device, of what belongs to no device, and of errors.
+#[derive(Debug, Default)]
+pub(super) struct Seats {
+    devices: BTreeMap<String, BTreeSet<(Metric, String)>>,
+    errors: BTreeSet<[String; 4]>,
+    histograms: BTreeSet<String>,
+}
+
+/// Places kept free for the series that all further verbs and events of a device share: failures, calls, refused
+/// probes, events.
+const SHARED: usize = 4;
+
+impl Seats {
+    /// The device's own name if it has series of its own, else [`OTHER`].
+    pub(super) fn device<'a>(&mut self, name: &'a str) -> &'a str {
+        if self.devices.contains_key(name) {
+            return name;
+        }
+        // Names that are no device's (none, unknown, other) take none of the devices' places.
+        let is_device = |name: &str| !matches!(name, "" | UNKNOWN | OTHER);
+        let devices = self.devices.keys().filter(|name| is_device(name)).count();
+        if is_device(name) && devices >= limits::SERIES_DEVICES {
+            return OTHER;
+        }
+        self.devices.insert(name.to_owned(), BTreeSet::new());
+        name
+    }
+
+    /// Whether the device's series has a place.
+    pub(super) fn take(&mut self, device: &str, metric: Metric, series: &str) -> bool {
+        let Some(seats) = self.devices.get_mut(device) else {
+            return false;
+        };
+        let key = (metric, series.to_owned());
+        seats.contains(&key) || (seats.len() < limits::SERIES_PER_DEVICE - SHARED && seats.insert(key))
+    }
+
+    /// Whether the error has a series of its own. Each device's shared one has a place besides.
+    pub(super) fn take_error(&mut self, labels: [&str; 4]) -> bool {
+        let labels = labels.map(str::to_owned);
+        // The devices, and the names that are no device's.
+        let shared = limits::SERIES_DEVICES + 3;
+        self.errors.contains(&labels)
+            || (self.errors.len() < limits::SERIES_ERRORS - shared && self.errors.insert(labels))
+    }
+
+    /// Whether the verb has a histogram of its own.
+    pub(super) fn take_histogram(&mut self, verb: &str) -> bool {
+        self.histograms.contains(verb)
+            || (self.histograms.len() < limits::HISTOGRAM_VERBS && self.histograms.insert(verb.to_owned()))
+    }
+}
+
+/// The device label of calls whose device is not known.
+pub(super) const UNKNOWN: &str = "unknown";

@@ -1,0 +1,118 @@
+//! Every metric, one row each. The page, the documentation and the tests walk it.
+
+/// What a metric is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Only grows, until the agent restarts. Its name ends in `_total`.
+    Counter,
+    /// Goes up and down, or says 1 for what its labels say.
+    Gauge,
+    /// Counts by size, with a sum.
+    Histogram,
+}
+
+/// One row.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Row {
+    /// Which.
+    pub(crate) metric: Metric,
+    /// The full name.
+    pub(crate) name: &'static str,
+    /// What it is.
+    pub(crate) kind: Kind,
+    /// Its labels, in order.
+    pub(crate) labels: &'static [&'static str],
+    /// One sentence for whoever reads the page.
+    pub(crate) help: &'static str,
+}
+
+macro_rules! table {
+    ($($metric:ident, $kind:ident, $name:literal, [$($label:literal),*], $help:literal;)*) => {
+        /// The metrics by name. Where there are too many series, those of the last are left out first.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub(crate) enum Metric {
+            $(#[doc = $help] $metric,)*
+        }
+
+        /// Every metric.
+        pub(crate) const TABLE: &[Row] = &[
+            $(Row {
+                metric: Metric::$metric,
+                name: $name,
+                kind: Kind::$kind,
+                labels: &[$($label),*],
+                help: $help,
+            },)*
+        ];
+    };
+}
+
+table! {
+    BuildInfo, Gauge, "fabricscope_build_info", ["version"],
+        "The agent's version; always 1.";
+    HostInfo, Gauge, "fabricscope_host_info", ["kernel", "boot_id"],
+        "The kernel's release and the id of this boot; always 1.";
+    SeriesDropped, Gauge, "fabricscope_metrics_series_dropped", [],
+        "Series left out of this page because there would be too many.";
+    EventsLost, Counter, "fabricscope_events_lost_total", ["program", "stage", "reason"],
+        "Events, calls and requests that were lost, by who lost them, where and why. 0 means that what is shown is complete.";
+    VerbsFailures, Counter, "fabricscope_verbs_failures_total", ["device", "verb"],
+        "Verbs calls that failed. There from 0 for what applications use; further verbs of a device may share verb=\"other\". Without a device for rdma_cm.";
+    VerbsErrors, Counter, "fabricscope_verbs_errors_total", ["device", "verb", "layer", "errno"],
+        "Verbs calls that failed, by the innermost layer that gave the call's error.";
+    HookAttached, Gauge, "fabricscope_hook_attached", ["hook"],
+        "1 if the hook runs, 0 if it does not though it is wanted.";
+    RdmaPortInfo, Gauge, "fabricscope_rdma_port_info", ["device", "port", "netdev", "pci", "driver", "fw", "link_layer"],
+        "An RDMA port and what it belongs to; always 1.";
+    VerbsCalls, Counter, "fabricscope_verbs_calls_total", ["device", "verb"],
+        "Verbs calls that returned, whatever they returned. Further verbs of a device may share verb=\"other\".";
+    MrRegistrations, Counter, "fabricscope_mr_registrations_total", ["device", "kind"],
+        "Memory regions registered: kind=\"host\" by reg_mr (on-demand paging included), kind=\"dmabuf\" by reg_dmabuf_mr, as GPUDirect does.";
+    InflightOldest, Gauge, "fabricscope_verbs_inflight_oldest_seconds", [],
+        "For how long the oldest verbs call that has not returned is under way, in seconds; 0 if there is none.";
+    CmEvents, Counter, "fabricscope_cm_events_total", ["event"],
+        "Events of the RDMA connection manager.";
+    DeviceEvents, Counter, "fabricscope_device_events_total", ["device", "port", "event"],
+        "Asynchronous events of RDMA devices; without a port for those of queues.";
+    ProbeRejections, Counter, "fabricscope_verbs_probe_rejections_total", ["device", "verb"],
+        "Verbs calls that only asked what there is, and were refused: no failures.";
+    HookTransitions, Counter, "fabricscope_hook_transitions_total", ["hook"],
+        "How often the hook was attached or detached.";
+    HookInfo, Gauge, "fabricscope_hook_info", ["hook", "layer", "function", "attach"],
+        "Where a running hook stands, which kernel function it took and by which means; always 1.";
+    CallDuration, Histogram, "fabricscope_verbs_call_duration_seconds", ["verb"],
+        "How long successful life-cycle calls took, in seconds, all devices together.";
+    LogEvicted, Counter, "fabricscope_log_signatures_evicted_total", [],
+        "Kinds of failure whose folding in the log ended early to make room for others.";
+    RunCount, Counter, "fabricscope_program_run_count_total", ["hook"],
+        "How often the hook's own programs ran, while that was measured.";
+    RunTime, Counter, "fabricscope_program_run_time_seconds_total", ["hook"],
+        "How long the hook's own programs ran, in seconds, while that was measured.";
+}
+
+impl Metric {
+    /// Its row.
+    pub(crate) fn row(self) -> &'static Row {
+        &TABLE[self as usize]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn names_follow_the_rules() {
+        let names: BTreeSet<_> = TABLE.iter().map(|row| row.name).collect();
+        assert_eq!(names.len(), TABLE.len());
+        for (index, row) in TABLE.iter().enumerate() {
+            assert_eq!(row.metric as usize, index);
+            assert_eq!(row.metric.row().name, row.name);
+            assert!(row.name.starts_with("fabricscope_") && row.help.ends_with('.'), "{}", row.name);
+            assert_eq!(row.kind == Kind::Counter, row.name.ends_with("_total"), "{}", row.name);
+            assert!(row.labels.len() <= 7 && !row.labels.contains(&"le"), "{}", row.name);
+        }
+    }
+}
