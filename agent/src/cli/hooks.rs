@@ -46,6 +46,8 @@ struct Row<'a> {
     modules: &'a [&'a str],
     default: bool,
     verified: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unless: Option<&'a str>,
     programs: Vec<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     state: Option<&'a str>,
@@ -128,6 +130,7 @@ fn row<'a>(hook: &'a Hook, state: Option<&'a HookState>) -> Row<'a> {
         modules: hook.modules,
         default: hook.default,
         verified: hook.verified,
+        unless: hook.unless,
         programs: crate::kernel::program_names(hook),
         state: state.map(|state| state.state.name()),
         attach,
