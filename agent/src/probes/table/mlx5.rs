@@ -31,7 +31,6 @@ pub(super) const ROWS: &[Hook] = &[
     driver("mlx5_destroy_cq", &["mlx5_ib_destroy_cq"]).session(),
     driver("mlx5_destroy_qp", &["mlx5_ib_destroy_qp"]).session(),
     driver("mlx5_destroy_srq", &["mlx5_ib_destroy_srq"]).session(),
-    driver("mlx5_destroy_ah", &["mlx5_ib_destroy_ah"]).session(),
     driver("mlx5_alloc_xrcd", &["mlx5_ib_alloc_xrcd"]).session(),
     driver("mlx5_dealloc_xrcd", &["mlx5_ib_dealloc_xrcd"]).session(),
     driver("mlx5_create_wq", &["mlx5_ib_create_wq"]).long().session(),
