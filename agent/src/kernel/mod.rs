@@ -14,6 +14,8 @@ mod tracer;
 
 pub(crate) use attach::program_names;
 pub(crate) use btf::Btf;
+#[cfg(test)]
+pub(crate) use object::map_shapes;
 pub(crate) use readable::readable;
 pub(crate) use sys::enable_statistics;
 pub(crate) use tracer::{Options, Tracer};

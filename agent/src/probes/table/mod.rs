@@ -35,7 +35,7 @@ const PARTS: &[&[Hook]] = &[
     events::ROWS,
 ];
 
-const ALL: [Hook; count(PARTS)] = joined(PARTS);
+static ALL: [Hook; count(PARTS)] = joined(PARTS);
 
 /// Every hook.
 pub(crate) static TABLE: &[Hook] = &ALL;
