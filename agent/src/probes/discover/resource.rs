@@ -82,6 +82,8 @@ const RESOURCES: &[(&str, &[&str])] = &[
     ("QP", &["qp"]),
     ("CQ", &["cq"]),
     ("address handle", &["ah"]),
+    // rxe's address vectors, before it had address handles of its own.
+    ("address handle", &["av"]),
     ("PD", &["pd"]),
     ("WQ", &["wq"]),
     ("MW", &["mw"]),

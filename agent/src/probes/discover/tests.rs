@@ -82,6 +82,7 @@ fn names_tell_what_is_done_to_which_resource() {
     check_act(Role::Exchange, "uverbs_free_srq", Some((Deed::Destroy, "shared receive queue")));
     check_act(Role::Exchange, "ib_uverbs_query_qp", None);
     check_act(Role::Exchange, "uverbs_get_flags32", None);
+    check_act(Role::Request, "rxe_av_chk_attr", Some((Deed::Check, "address handle")));
     check_act(Role::Request, "rxe_qp_to_attr", None);
     check_act(Role::Request, "rxe_qp_from_attr", Some((Deed::Apply, "QP")));
     check_act(Role::Memory, "__ib_umem_get_va", Some((Deed::Make, "memory")));
