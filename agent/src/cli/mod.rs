@@ -3,6 +3,7 @@
 pub(crate) mod agent;
 pub(crate) mod check;
 pub(crate) mod client;
+pub(crate) mod discover;
 pub(crate) mod doctor;
 pub(crate) mod halt;
 pub(crate) mod help;

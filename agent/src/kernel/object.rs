@@ -125,6 +125,15 @@ fn fd(map: &Map) -> Option<i32> {
     }
 }
 
+/// The object's maps: name, and bytes of key and value and number of entries. Empty if built without the kernel side.
+#[cfg(test)]
+pub(crate) fn map_shapes() -> Vec<(String, [usize; 3])> {
+    let object = aya_obj::Object::parse(OBJECT).ok();
+    let maps = object.iter().flat_map(|object| &object.maps);
+    let shape = |map: &aya_obj::Map| [map.key_size(), map.value_size(), map.max_entries()].map(|word| word as usize);
+    maps.filter(|(name, _)| !name.starts_with('.')).map(|(name, map)| (name.clone(), shape(map))).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
