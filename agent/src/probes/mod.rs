@@ -106,6 +106,21 @@ pub(crate) enum Program {
     CmEvent,
 }
 
+impl Program {
+    /// The name used in metrics.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Syscall(_) => "boundary",
+            Self::Inner => "inner",
+            Self::Framework => "framework",
+            Self::DeviceEvent => "device_event",
+            Self::GidEvent => "gid_event",
+            Self::Mlx5Command => "mlx5_command",
+            Self::CmEvent => "cm_event",
+        }
+    }
+}
+
 /// How a function says that it failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fails {
