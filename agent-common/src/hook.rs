@@ -36,6 +36,8 @@ pub mod role {
     pub const OPEN: u8 = 5;
     /// An inner function that only hands a call on: a refusal of its own is one of the framework's.
     pub const FRAMEWORK: u8 = 6;
+    /// A function that hands device events to their receivers: only changes of GIDs matter, the others have been seen.
+    pub const GID_EVENT: u8 = 7;
 }
 
 /// The attach cookie: everything a program has to know about the hook it runs for.

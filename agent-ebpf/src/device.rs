@@ -3,7 +3,7 @@
 //! `struct ib_event` (include/rdma/ib_verbs.h) is a device pointer, a union (a resource's pointer or a port number) and
 //! the type; it has had this layout since it was made.
 
-use agent_common::hook::Cookie;
+use agent_common::hook::{Cookie, role};
 use agent_common::record::{DEVICE_NAME, DeviceEventKey, DeviceRecord, kind};
 use aya_ebpf::EbpfContext as _;
 use aya_ebpf::helpers::generated::{bpf_get_attach_cookie, bpf_get_func_arg, bpf_ktime_get_ns};
@@ -16,6 +16,9 @@ use crate::{maps, read};
 const QP_EVENTS: u32 = 0b1_0000_0000_0000_1111_1110;
 /// Types of event whose element is a port number: active, error, LID, P_Key, SM, reregister, GID, speed.
 const PORT_EVENTS: u32 = 1 << 9 | 1 << 10 | 1 << 11 | 1 << 12 | 1 << 13 | 1 << 17 | 1 << 18 | 1 << 20;
+
+/// `IB_EVENT_GID_CHANGE`.
+const GID_CHANGE: u32 = 18;
 
 /// The event is the first argument: `ib_dispatch_event`, `ib_uverbs_qp_event_handler` and its like.
 #[kprobe]
@@ -47,6 +50,10 @@ fn device_event(cookie: Cookie, event: u64) {
     else {
         return;
     };
+    // A driver's own event of this type is not handed on: the core tells one for each GID in its place.
+    if (event_type == GID_CHANGE) != (cookie.role() == role::GID_EVENT) {
+        return;
+    }
     let mut key = DeviceEventKey { device: [0; DEVICE_NAME], port: 0, event: event_type };
     // SAFETY: the target has DEVICE_NAME bytes.
     unsafe {

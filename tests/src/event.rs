@@ -2,6 +2,7 @@
 
 use anyhow::{Context as _, Result};
 use serde::Deserialize;
+use serde_json::Value;
 
 /// One traced call. Only what the tests look at is read; the optional fields are absent or null where not known.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Eq)]
@@ -35,6 +36,9 @@ pub struct Event {
     pub uid: Option<u32>,
     /// How long the call took.
     pub duration_ns: Option<u64>,
+    /// Everything else by key: what was being built (`qp`, `mr`, `cq`, `ah`), what the firmware said.
+    #[serde(flatten)]
+    pub rest: serde_json::Map<String, Value>,
     /// Whether it is a probing call that was refused.
     #[serde(default)]
     pub probe: bool,
@@ -50,8 +54,48 @@ pub struct Link {
     pub layer: String,
     /// The kernel function.
     pub function: String,
+    /// The error's name.
+    pub errno: String,
     /// The error's positive number.
     pub error: u32,
+}
+
+/// An event of `trace cm` or `trace device`.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Eq)]
+pub struct Notice {
+    /// `cm` or `device`.
+    pub kind: String,
+    /// Its name: `rejected`, `port_err`.
+    pub event: String,
+    /// The RDMA device.
+    pub device: Option<String>,
+    /// The device's port.
+    pub port: Option<u32>,
+    /// A negative errno, or why a connection was rejected.
+    pub status: Option<i32>,
+    /// The same in words.
+    pub reason: Option<String>,
+    /// The address and port that were asked for.
+    pub destination: Option<String>,
+}
+
+/// A call that hangs, as `trace verbs --stuck` tells it.
+#[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
+pub struct Stuck {
+    /// Always `stuck`.
+    pub kind: String,
+    /// The verb by its libibverbs name.
+    pub verb: String,
+    /// The RDMA device.
+    pub device: Option<String>,
+    /// The process.
+    pub pid: u32,
+    /// The thread.
+    pub tid: u32,
+    /// The thread's name.
+    pub comm: Option<String>,
+    /// For how long it has not returned.
+    pub waiting_ns: u64,
 }
 
 impl Event {
@@ -59,6 +103,14 @@ impl Event {
     #[must_use]
     pub fn refused(&self) -> bool {
         self.error.is_some_and(|error| error != 0)
+    }
+
+    /// What else is told, by a path such as `qp.state_to`; null where it is not.
+    #[must_use]
+    pub fn at(&self, path: &str) -> &Value {
+        let (part, key) = path.split_once('.').unwrap_or((path, ""));
+        let part = self.rest.get(part).unwrap_or(&Value::Null);
+        if key.is_empty() { part } else { part.get(key).unwrap_or(&Value::Null) }
     }
 }
 
@@ -99,10 +151,11 @@ mod tests {
     fn a_line_is_read_whatever_else_it_says() {
         let text = r#"{"time":"2026-01-02T03:04:05.000000006Z","monotonic_ns":7,"host":"h","device":"rxe0","port":1,
             "verb":"reg_mr","errno":"EINVAL","error":22,"layer":"core","function":"ib_umem_get","pid":1,"tid":2,
-            "chain":[{"layer":"core","function":"ib_umem_get","error":22}],"mr":{"length":0},"qp":null}"#;
+            "chain":[{"layer":"core","function":"ib_umem_get","errno":"EINVAL","error":22}],"mr":{"length":0}}"#;
         let events: Vec<Event> = lines(&text.replace('\n', " ")).unwrap();
         assert_eq!(events[0].chain[0].function, "ib_umem_get");
         assert!(events[0].refused() && !events[0].probe);
+        assert_eq!((events[0].at("mr.length"), events[0].at("mr.access")), (&Value::from(0), &Value::Null));
     }
 
     #[test]

@@ -33,6 +33,8 @@ pub struct Lab {
     pub name: String,
     /// A folder that the script sees at `/mnt/share`, read-only.
     pub share: Option<PathBuf>,
+    /// Files that are copied to `/mnt/out` before it starts.
+    pub files: Vec<PathBuf>,
     /// Processors of the machine.
     pub processors: u8,
     /// When the machine is ended by force.
@@ -62,6 +64,7 @@ impl Lab {
             kernel: kernel.to_owned(),
             name: name.to_owned(),
             share: None,
+            files: Vec::new(),
             processors: 1,
             limit: Duration::from_secs(300),
             rdma: true,
@@ -82,6 +85,10 @@ impl Lab {
         }
         fs::create_dir_all(&out).with_context(|| format!("make {}", out.display()))?;
         fs::write(out.join(SCRIPT), script).context("write the script")?;
+        for file in &self.files {
+            let name = file.file_name().context("the name of a file for the machine")?;
+            fs::copy(file, out.join(name)).with_context(|| format!("copy {}", file.display()))?;
+        }
         let mut command = command::xtask();
         command.args(["lab", "--kernel", &self.kernel, "--smp", &self.processors.to_string()]);
         command.args(["--timeout", &self.limit.as_secs().to_string()]).arg("--out").arg(&out);

@@ -9,6 +9,7 @@ pub mod event;
 pub mod facts;
 pub mod lab;
 pub mod metrics;
+pub mod modules;
 pub mod permits;
 pub mod scenario;
 pub mod strace;

@@ -10,25 +10,52 @@ use serde::de::DeserializeOwned;
 use crate::command::tail;
 use crate::event::{Event, Summary, summary};
 use crate::lab::{Lab, Output};
+use crate::modules;
 use crate::workload::{self, lines};
 
 /// What every script begins with: the workload, the first device with its GID index, and a traced command.
 ///
-/// `trace NAME [FLAG]... -- COMMAND` leaves the events, the agent's own words and its exit status in `/mnt/out`.
+/// `trace NAME [FLAG]... -- COMMAND` leaves the events, the agent's own words and its exit status in `/mnt/out`;
+/// `trace_of KIND` does the same for other events than those of verbs. All of it is there in a `bash -c` too.
 const PRELUDE: &str = r#"out=/mnt/out workload=/mnt/share/workload
 set -- $FABRICSCOPE_LAB_RDMA
 device=${1%%:*} gid=${1##*:} peer=${2%%:*} peer_gid=${2##*:}
+netdev=${1#*:} netdev=${netdev%%:*} peer_netdev=${2#*:} peer_netdev=${peer_netdev%%:*}
 address=${1#*:*:} address=${address%:*} peer_address=${2#*:*:} peer_address=${peer_address%:*}
-trace() {
-    name=$1; shift
-    fabricscope trace verbs -o json "$@" > $out/$name.events 2> $out/$name.words
+trace_of() {
+    kind=$1 name=$2; shift 2
+    fabricscope trace $kind -o json "$@" > $out/$name.events 2> $out/$name.words
     echo $? > $out/$name.status
 }
-# Polls for something to come true, 20 s at most.
+trace() { trace_of verbs "$@"; }
+# Polls for something to come true, so many seconds or 20 at most.
 until_true() {
     tries=0
-    until eval "$1"; do tries=$((tries + 1)); [ $tries -lt 200 ] || return 1; sleep 0.1; done
+    until eval "$1"; do tries=$((tries + 1)); [ $tries -lt ${2:-20}0 ] || return 1; sleep 0.1; done
 }
+# In a shell of its own: a refused connection ends it.
+scrape() ( exec 2> /dev/null 3<>/dev/tcp/127.0.0.1/17317 && printf "GET $1 HTTP/1.0\r\n\r\n" >&3 && cat <&3 )
+# Whether a series whose name begins with $1 has a value for which the condition $2 holds.
+holds() { scrape /metrics | awk -v name="$1" "index(\$0, name) == 1 && \$NF $2 { found = 1 } END { exit !found }"; }
+start_agent() {
+    : > /run/agent.toml
+    fabricscope agent --config /run/agent.toml > $out/agent.stdout 2> $out/agent.words & agent=$!
+    until_true 'scrape /healthz | grep -q "200 OK"'
+}
+end_agent() { kill -TERM $agent; wait $agent; echo $? > $out/agent.status; }
+# The soft-RoCE devices, and when they have their addresses.
+remove_links() { rdma link delete $device; rdma link delete $peer; }
+add_links() {
+    rdma link add $device type rxe netdev $netdev
+    rdma link add $peer type rxe netdev $peer_netdev
+    for end in $device:$gid $peer:$peer_gid; do
+        until_true "grep -qs :ffff: /sys/class/infiniband/${end%:*}/ports/1/gids/${end#*:}" || echo "no address: $end" >&2
+    done
+    chmod 666 /dev/infiniband/*
+}
+export out workload device gid peer peer_gid netdev peer_netdev address peer_address
+# A traced command is started by a shell that keeps no functions in its environment.
+declare -f > /run/functions; export BASH_ENV=/run/functions
 "#;
 
 /// One script and the machine that it needs.
@@ -38,6 +65,8 @@ pub struct Scenario {
     pub name: &'static str,
     /// A bash script; see [`Traced`] for what `trace` leaves.
     pub script: &'static str,
+    /// Whether it finds the stand-ins for mlx5 in `/mnt/out`.
+    pub modules: bool,
     /// Processors of the machine.
     pub processors: u8,
     /// When the machine is ended by force.
@@ -86,8 +115,11 @@ impl Run {
     }
 
     fn start(&self, workload: &Path) -> Result<Output> {
-        let Scenario { name, script, processors, limit } = *self.scenario;
+        let Scenario { name, script, modules, processors, limit } = *self.scenario;
         let mut lab = Lab::new(self.kernel, name);
+        if modules {
+            lab.files = modules::mlx5(self.kernel)?;
+        }
         (lab.share, lab.processors, lab.limit) = (Some(workload.to_owned()), processors, limit);
         let output = lab.run(&format!("{PRELUDE}{script}"))?;
         let words = tail(&output.stderr, 40);

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use anyhow::{Context as _, Result, anyhow, ensure};
@@ -80,20 +80,7 @@ pub fn build() -> Result<PathBuf> {
 
 fn build_now() -> Result<PathBuf> {
     let source = command::workspace().join("tests/workload");
-    let mut files: Vec<_> = fs::read_dir(&source)
-        .and_then(Iterator::collect::<std::io::Result<Vec<_>>>)
-        .with_context(|| format!("list {}", source.display()))?
-        .into_iter()
-        .map(|entry| entry.path())
-        .collect();
-    files.sort();
-    let mut hasher = DefaultHasher::new();
-    COMPILE.hash(&mut hasher);
-    for file in &files {
-        file.file_name().hash(&mut hasher);
-        fs::read(file).with_context(|| format!("read {}", file.display()))?.hash(&mut hasher);
-    }
-    let folder = command::target().join("lab-tests/workload").join(format!("{:016x}", hasher.finish()));
+    let folder = command::target().join("lab-tests/workload").join(state_of(&source, COMPILE)?);
     if folder.join(PROGRAM).is_file() {
         return Ok(folder);
     }
@@ -108,6 +95,24 @@ fn build_now() -> Result<PathBuf> {
     fs::copy(seen.out.join(PROGRAM), &half).context("keep the workload")?;
     fs::rename(&half, folder.join(PROGRAM)).context("keep the workload")?;
     Ok(folder)
+}
+
+/// Names the state of a folder with sources, and of what else a build depends on.
+pub(crate) fn state_of(source: &Path, more: &str) -> Result<String> {
+    let mut files: Vec<_> = fs::read_dir(source)
+        .and_then(Iterator::collect::<std::io::Result<Vec<_>>>)
+        .with_context(|| format!("list {}", source.display()))?
+        .into_iter()
+        .map(|entry| entry.path())
+        .collect();
+    files.sort();
+    let mut hasher = DefaultHasher::new();
+    more.hash(&mut hasher);
+    for file in &files {
+        file.file_name().hash(&mut hasher);
+        fs::read(file).with_context(|| format!("read {}", file.display()))?.hash(&mut hasher);
+    }
+    Ok(format!("{:016x}", hasher.finish()))
 }
 
 #[cfg(test)]

@@ -35,6 +35,8 @@ int storm_mode(int argc, char **argv);
 int block_mode(int argc, char **argv);
 int hang_mode(int argc, char **argv);
 int mix_mode(int argc, char **argv);
+int few_mode(int argc, char **argv);
+int hold_mode(int argc, char **argv);
 
 // Ends the process with status 1 and says what could not be set up.
 _Noreturn void fail(const char *what, int error);

@@ -18,7 +18,7 @@ const GROUPS: [(&str, &[&str]); 4] = [
     ("Now", &["trace", "status", "doctor", "hooks"]),
     ("Afterwards", &[]),
     ("Fleet", &[]),
-    ("Operate", &["agent", "check"]),
+    ("Operate", &["agent", "check", "halt"]),
 ];
 
 /// The command line with its first screen of help.

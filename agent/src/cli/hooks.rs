@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use serde::Serialize;
 
+use super::client::SocketArgs;
 use crate::host::roots::Roots;
 use crate::kernel::state::{HookState, State};
 use crate::kernel::{Options, Tracer};
@@ -25,6 +26,8 @@ pub(crate) struct HooksArgs {
     /// Only show the table: attach nothing.
     #[arg(long, conflicts_with_all = ["all", "no_fexit"])]
     table: bool,
+    #[command(flatten)]
+    socket: SocketArgs,
     #[command(flatten)]
     roots: Roots,
 }
@@ -58,7 +61,7 @@ struct Row<'a> {
     missed: Option<u64>,
 }
 
-/// Attaches what this kernel takes, shows it, and detaches again.
+/// Shows the hooks of the agent that runs; without one, attaches what this kernel takes, shows it, and detaches again.
 ///
 /// # Errors
 ///
@@ -68,6 +71,15 @@ pub(crate) fn run(args: &HooksArgs) -> anyhow::Result<ExitCode> {
     if args.table {
         for (_, hook) in Hook::all() {
             print(out, args.json, hook, None)?;
+        }
+        return Ok(ExitCode::SUCCESS);
+    }
+    let alone = args.all || args.no_fexit;
+    if !alone && let Some(mut agent) = args.socket.agent()? {
+        for state in &agent.hooks()? {
+            if let Some(hook) = Hook::by_number(state.number) {
+                print(out, args.json, hook, Some(state))?;
+            }
         }
         return Ok(ExitCode::SUCCESS);
     }

@@ -4,6 +4,7 @@ pub(crate) mod agent;
 pub(crate) mod check;
 pub(crate) mod client;
 pub(crate) mod doctor;
+pub(crate) mod halt;
 pub(crate) mod help;
 pub(crate) mod hooks;
 pub(crate) mod status;
@@ -36,6 +37,8 @@ enum Command {
     Hooks(hooks::HooksArgs),
     Doctor(doctor::DoctorArgs),
     Status(status::StatusArgs),
+    /// Remove what agents that are gone have left in the kernel.
+    Halt(halt::HaltArgs),
     Agent(agent::AgentArgs),
     Check(check::CheckArgs),
 }
@@ -75,9 +78,14 @@ fn dispatch(command: Command) -> anyhow::Result<ExitCode> {
         Command::Trace(args) => trace::run(&args),
         Command::Hooks(args) => hooks::run(&args),
         Command::Status(args) => status::run(&args, &mut io::stdout().lock()),
+        Command::Halt(args) => halt::run(&args, &mut io::stdout().lock()),
         Command::Agent(args) => agent::run(&args),
         Command::Check(args) => check::run(&args, &mut io::stdout().lock(), &mut io::stderr().lock()),
-        Command::Doctor(args) => doctor::run(&args, &HostFacts::read(&args.roots), &mut io::stdout().lock()),
+        Command::Doctor(args) => {
+            let mut facts = HostFacts::read(&args.roots);
+            facts.fexit = Some(crate::kernel::try_fexit(&args.roots).map_err(|error| format!("{error:#}")));
+            doctor::run(&args, &facts, &mut io::stdout().lock())
+        }
     }
 }
 

@@ -190,6 +190,8 @@ pub(crate) fn failure(comm: &str) -> Failure {
         uid: 1000,
         comm: comm.to_owned(),
         cgroup_id: 99,
+        process: crate::host::process::Process::default(),
+        cause: None,
         probe: false,
         unsupported: false,
         qp: None,

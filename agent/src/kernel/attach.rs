@@ -175,7 +175,7 @@ impl Context {
         };
         let id = btf.function(function).ok_or_else(|| format!("{function} has no BTF"))?;
         let (returns, _) = btf.signature(base, id).ok_or("a broken signature")?;
-        if hook.program != Program::DeviceEvent && !returns_fit(hook.fails, returns) {
+        if !matches!(hook.program, Program::DeviceEvent | Program::GidEvent) && !returns_fit(hook.fails, returns) {
             return Err(format!("{function} returns {returns:?}, not what the table says"));
         }
         let object_fd = if module.is_empty() { None } else { Some(sys::module_btf(module).map_err(text)?) };
@@ -267,7 +267,7 @@ const DEVICE: &[Step] =
 fn programs(hook: &Hook) -> &'static [Step] {
     match hook.program {
         Program::Syscall(_) => BOUNDARY,
-        Program::DeviceEvent => DEVICE,
+        Program::DeviceEvent | Program::GidEvent => DEVICE,
         Program::Inner | Program::Framework => INNER,
         Program::Mlx5Command | Program::CmEvent => &[],
     }
@@ -290,6 +290,7 @@ fn cookie(number: u16, hook: &Hook) -> Cookie {
     let role = match hook.program {
         Program::Syscall(role) => role,
         Program::Framework => role::FRAMEWORK,
+        Program::GidEvent => role::GID_EVENT,
         _ => role::INNER,
     };
     Cookie::new(number, hook.layer.number(), kind, role)

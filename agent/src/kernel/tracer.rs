@@ -121,7 +121,7 @@ impl Tracer {
     pub(crate) fn refresh(&mut self) -> anyhow::Result<bool> {
         let now = Instant::now();
         let modules = loaded_modules(&self.roots.procfs)?;
-        let released = self.slots.iter_mut().fold(false, |any, slot| slot.release(now) || any);
+        let released = self.slots.iter_mut().filter_map(|slot| slot.release(now).then_some(())).count() > 0;
         if self.modules.as_ref() == Some(&modules) && !released {
             return Ok(false);
         }

@@ -84,6 +84,8 @@ pub(crate) enum Program {
     Framework,
     /// Entry of a function whose first argument is a `struct ib_event`.
     DeviceEvent,
+    /// The same for changes of GIDs alone.
+    GidEvent,
     /// The tracepoint `mlx5:mlx5_cmd`.
     Mlx5Command,
     /// The tracepoint `rdma_cma:cm_event_handler`.

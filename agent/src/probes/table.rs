@@ -86,6 +86,12 @@ pub(crate) const TABLE: &[Hook] = &[
         program: Program::DeviceEvent,
         ..core("device_event", &["ib_dispatch_event"], Fails::Int)
     },
+    // The core tells each change of a GID past the function above (drivers/infiniband/core/cache.c).
+    Hook {
+        subject: Subject::Device,
+        program: Program::GidEvent,
+        ..core("gid_event", &["ib_dispatch_event_clients"], Fails::Int)
+    },
     Hook {
         subject: Subject::Device,
         program: Program::DeviceEvent,

@@ -18,6 +18,7 @@ $workload mix $device 100 > $out/mix.rows &&
 $workload storm $device 16 100 > $out/storm.gang &&
 $workload block $device $gid 32 1 > $out/block.gang
 ",
+    modules: false,
     processors: 1,
     limit: Duration::from_secs(240),
 };
@@ -25,7 +26,8 @@ $workload block $device $gid 32 1 > $out/block.gang
 /// The workload traced.
 pub(crate) const CALLS: Scenario = Scenario {
     name: "calls",
-    script: r#"trace truth -- sh -c "$workload truth $device $gid > $out/truth.rows"
+    script: r#"echo $gid > $out/gid
+trace truth -- sh -c "$workload truth $device $gid > $out/truth.rows"
 trace probes --probes -- sh -c "$workload truth $device $gid > $out/probes.rows"
 trace probing -- sh -c "$workload probe $device > $out/probing.rows"
 trace decoy -- sh -c "$workload decoy $device 20 > $out/decoy.rows"
@@ -35,6 +37,7 @@ trace bystander -- sh -c "$workload decoy $device 5 > $out/bystander.rows"
 kill $bystander
 trace status -- sh -c 'exit 7'
 "#,
+    modules: false,
     processors: 1,
     limit: Duration::from_secs(300),
 };
@@ -45,7 +48,7 @@ fn table(run: &Run) -> Vec<Expected> {
 
 /// A session that agrees with the table, and with its own rows.
 #[track_caller]
-fn agree(run: &Run, name: &str, probes: bool) {
+pub(crate) fn agree(run: &Run, name: &str, probes: bool) {
     let table = table(run);
     let rows: Vec<Row> = run.lines(&format!("{name}.rows")).unwrap();
     let report = compare_calls(&table, &rows);
@@ -54,6 +57,8 @@ fn agree(run: &Run, name: &str, probes: bool) {
     let report = compare_events(&table, &rows, &traced.events, probes);
     assert!(report.is_empty(), "{report}\n{}", traced.show());
     assert_eq!(traced.status, 0, "{}", traced.show());
+    let elsewhere = traced.events.iter().find(|event| event.device.as_deref() != Some("rxe0"));
+    assert_eq!(elsewhere, None, "{}", traced.show());
     let numbers = traced.summary().unwrap();
     let failures = traced.events.iter().filter(|event| event.refused() && !event.probe).count();
     assert_eq!((numbers.failures, numbers.lost), (failures as u64, 0), "{}", traced.show());

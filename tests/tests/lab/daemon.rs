@@ -13,13 +13,7 @@ const OLDEST: &str = "fabricscope_verbs_inflight_oldest_seconds";
 /// The agent runs with an empty configuration; its numbers are read when they have come to what the next step needs.
 pub(crate) const SCENARIO: Scenario = Scenario {
     name: "daemon",
-    script: r#"# In a shell of its own: a refused connection ends it.
-scrape() ( exec 2> /dev/null 3<>/dev/tcp/127.0.0.1/17317 && printf "GET $1 HTTP/1.0\r\n\r\n" >&3 && cat <&3 )
-# Whether a series whose name begins with $1 has a value for which the condition $2 holds.
-holds() { scrape /metrics | awk -v name="$1" "index(\$0, name) == 1 && \$NF $2 { found = 1 } END { exit !found }"; }
-: > /run/agent.toml
-fabricscope agent --config /run/agent.toml > $out/agent.stdout 2> $out/agent.words & agent=$!
-until_true 'scrape /healthz | grep -q "200 OK"' || exit 1
+    script: r#"start_agent || exit 1
 scrape /metrics > $out/start.metrics
 $workload decoy $device 10 > $out/decoy.rows
 $workload storm $device 8 250 > $out/storm.gang
@@ -31,11 +25,10 @@ scrape /metrics > $out/hanging.metrics
 wait $hang
 until_true "! holds fabricscope_verbs_inflight_oldest_seconds '>= 1'" || echo 'hang does not end' >&2
 scrape /metrics > $out/after.metrics
-kill -TERM $agent
-wait $agent
-echo $? > $out/agent.status
+end_agent
 exit 0
 "#,
+    modules: false,
     processors: 1,
     limit: Duration::from_secs(300),
 };

@@ -29,6 +29,7 @@ trace next -- true
 note next
 exit 0
 "#,
+    modules: false,
     processors: 1,
     limit: Duration::from_secs(300),
 };

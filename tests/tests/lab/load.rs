@@ -13,6 +13,7 @@ pub(crate) const SCENARIO: Scenario = Scenario {
     2> $out/storm.words | grep -c '"verb":"reg_mr"' > $out/storm.count
 trace block -- sh -c "$workload block $device $gid 32 2 > $out/block.gang"
 "#,
+    modules: false,
     processors: 2,
     limit: Duration::from_secs(420),
 };

@@ -2,11 +2,15 @@
 
 #![expect(clippy::unwrap_used, reason = "a step that fails is a failed test")]
 
+mod bare;
 mod calls;
 mod daemon;
 mod leftovers;
 mod load;
+mod notices;
 mod programs;
+mod reload;
+mod requests;
 
 /// The tests of every kernel. Adding a kernel to the tests is one row here; the lab and the tables of facts must know
 /// it too.
@@ -15,7 +19,7 @@ macro_rules! kernels {
         mod $module {
             use tests::scenario::Run;
 
-            use crate::{calls, daemon, leftovers, load, programs};
+            use crate::{bare, calls, daemon, leftovers, load, notices, programs, reload, requests};
 
             static FACTS: Run = Run::new($kernel, &calls::FACTS);
             static CALLS: Run = Run::new($kernel, &calls::CALLS);
@@ -23,6 +27,9 @@ macro_rules! kernels {
             static PROGRAMS: Run = Run::new($kernel, &programs::SCENARIO);
             static DAEMON: Run = Run::new($kernel, &daemon::SCENARIO);
             static LEFTOVERS: Run = Run::new($kernel, &leftovers::SCENARIO);
+            static NOTICES: Run = Run::new($kernel, &notices::SCENARIO);
+            static RELOAD: Run = Run::new($kernel, &reload::SCENARIO);
+            static BARE: Run = Run::new($kernel, &bare::SCENARIO);
 
             kernels!(@tests
                 known_calls_end_as_the_table_says: calls::facts(&FACTS),
@@ -30,6 +37,9 @@ macro_rules! kernels {
                 a_hanging_call_hangs: daemon::hang_fact(&FACTS),
                 each_failing_call_is_one_event_with_its_answer: calls::failures(&CALLS),
                 refused_probing_shows_when_asked_for: calls::probes(&CALLS),
+                memory_that_was_being_registered_is_told: requests::memory(&CALLS, "truth"),
+                queue_pairs_that_were_being_changed_are_told: requests::queue_pairs(&CALLS, "truth"),
+                completion_queues_that_were_being_made_are_told: requests::completion_queues(&CALLS, "truth"),
                 probing_alone_makes_no_event: calls::probing(&CALLS),
                 good_calls_make_no_event: calls::decoy(&CALLS),
                 other_processes_make_no_event: calls::bystander(&CALLS),
@@ -40,6 +50,19 @@ macro_rules! kernels {
                 a_hanging_call_shows_while_it_hangs: daemon::hanging(&DAEMON),
                 good_programs_show_what_strace_shows: programs::good(&PROGRAMS),
                 a_wrong_gid_index_is_named: programs::wrong_gid(&PROGRAMS),
+                a_link_that_goes_down_and_up_is_told: notices::link(&NOTICES),
+                a_changed_address_is_told: notices::gid(&NOTICES),
+                a_hanging_call_is_named_while_it_hangs: notices::stuck(&NOTICES),
+                a_rejected_connection_is_told_with_its_reason: notices::rejected(&NOTICES),
+                an_unreachable_peer_is_told: notices::unreachable(&NOTICES),
+                a_refused_call_of_the_connection_manager_is_named: notices::refused_binding(&NOTICES),
+                what_firmware_refuses_is_named_down_to_its_syndrome: notices::firmware(&NOTICES),
+                hooks_follow_a_driver_that_is_reloaded: reload::reloaded(&RELOAD),
+                a_device_may_go_while_it_is_in_use: reload::held(&RELOAD),
+                hooks_of_a_flapping_driver_are_left_alone_for_a_while: reload::quarantined(&RELOAD),
+                without_type_information_hooks_attach_by_other_means: bare::means(&BARE),
+                without_type_information_failures_are_named_alike: bare::failures(&BARE),
+                without_type_information_probes_are_told_apart: bare::probes(&BARE),
                 nothing_is_left_after_the_end: leftovers::ended(&LEFTOVERS),
                 nothing_runs_after_a_kill_and_the_next_start_cleans_up: leftovers::killed(&LEFTOVERS),
             );

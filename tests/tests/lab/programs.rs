@@ -37,6 +37,7 @@ kill $pid 2> /dev/null
 wait $pid
 exit 0
 "#,
+    modules: false,
     processors: 1,
     limit: Duration::from_secs(300),
 };

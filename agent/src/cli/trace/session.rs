@@ -20,6 +20,7 @@ use crate::daemon::handle::Filter;
 use crate::event::Event;
 use crate::host::kernel::KernelFacts;
 use crate::host::rdma::RdmaFacts;
+use crate::probes::Subject;
 use crate::terminal::{Paper, Table};
 use crate::verbs::json::{self, Origin};
 use crate::verbs::text::COLUMNS;
@@ -64,7 +65,8 @@ pub(crate) fn run(args: &Trace) -> anyhow::Result<ExitCode> {
 fn prepare(wish: &mut Wish<'_>) -> anyhow::Result<(Option<Scope>, Source)> {
     check_device(wish)?;
     let scope = if wish.session.command.is_empty() { None } else { Some(Scope::new(&wish.session.roots)?) };
-    if let Some(scope) = &scope {
+    // Events of devices and of the connection manager belong to no process: all of the command's time are shown.
+    if let Some(scope) = scope.as_ref().filter(|_| wish.filter.kinds.contains(&Subject::Verbs)) {
         wish.filter.cgroup_id = Some(scope.id);
     }
     let source = Source::open(wish)?;
