@@ -8,6 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use clap::Command;
+use clap::error::ErrorKind;
 
 use crate::cli::help;
 use crate::metrics::table::TABLE as METRICS;
@@ -101,4 +102,58 @@ fn the_readme_lists_the_metrics_there_are() {
         writeln!(table, "| `{}` | {} | {} |", row.name, row.labels.join(", "), row.help).unwrap();
     }
     readme_holds("metrics", &table);
+}
+
+/// Every command line of this program in a text: at the start of a line, or in backquotes.
+fn command_lines(text: &str) -> Vec<String> {
+    // A text may break a line inside of backquotes.
+    let text = text.replace("\n            ", " ");
+    let quoted = text.split('`').skip(1).step_by(2);
+    let lines = text.lines().map(|line| line.split('#').next().unwrap_or_default());
+    // What the program prints begins with its name and version.
+    let is_command =
+        |line: &&str| line.strip_prefix("fabricscope ").is_some_and(|rest| rest.starts_with(char::is_alphabetic));
+    let all = quoted.chain(lines).map(str::trim).filter(is_command);
+    all.filter(|line| !line.contains(['{', '…', '/', '\\'])).map(str::to_owned).collect()
+}
+
+#[test]
+fn commands_that_are_written_down_are_taken() {
+    let rows = [("README.md", 10), ("deploy/prometheus/fabricscope.rules.yml", 4), ("deploy/agent.toml", 2)];
+    for (path, least) in rows {
+        let lines = command_lines(&fs::read_to_string(workspace(path)).unwrap());
+        assert!(lines.len() >= least, "{path}: {lines:?}");
+        for line in lines {
+            match help::command().try_get_matches_from(line.split_whitespace()) {
+                Ok(_) => {}
+                // A command that is spoken of, not to be copied.
+                Err(error) if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {}
+                Err(error) => panic!("{path}: {line}: {error}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn the_packaged_rules_name_hooks_that_exist() {
+    let rules = fs::read_to_string(workspace("deploy/prometheus/fabricscope.rules.yml")).unwrap();
+    let lists: Vec<&str> = rules.split("hook=~\"").skip(1).filter_map(|rest| rest.split('"').next()).collect();
+    assert!(!lists.is_empty());
+    for name in lists.iter().flat_map(|list| list.split('|')) {
+        assert!(Hook::all().any(|(_, hook)| hook.name == name), "{name} is no hook");
+    }
+}
+
+#[test]
+fn each_packaged_alert_says_what_to_do() {
+    let rules = fs::read_to_string(workspace("deploy/prometheus/fabricscope.rules.yml")).unwrap();
+    let alerts: Vec<&str> = rules.split("- alert: ").skip(1).collect();
+    assert!(alerts.len() >= 5);
+    for alert in alerts {
+        let name = alert.lines().next().unwrap();
+        let (_, summary) = alert.split_once("summary: >-").unwrap_or_else(|| panic!("{name} has no summary"));
+        // What is wrong is one sentence, what to do another.
+        assert!(summary.split(['.', ';', ':']).filter(|part| part.trim().len() > 20).count() >= 2, "{name}:{summary}");
+        assert!(alert.contains("severity: ") && alert.contains("expr: "), "{name}");
+    }
 }

@@ -107,11 +107,14 @@ fn many_lines(status: &Status) -> Vec<String> {
         format!("lost      {}", status.lost_total()),
     ];
     lines.extend(status.info.metrics_url().map(|url| format!("metrics   {url}")));
-    lines.extend(status.idle.iter().map(|why| format!("idle      {why}")));
-    lines.extend(status.degraded.iter().take(FAILURES_SHOWN).map(|why| format!("degraded  {why}")));
-    let title = |index| if index == 0 { "failures" } else { "" };
-    let failures = status.last_failures().take(FAILURES_SHOWN).enumerate();
-    lines.extend(failures.map(|(index, failure)| format!("{:<9} {}", title(index), one_failure(failure))));
+    let mut list = |title: &str, all: &mut dyn Iterator<Item = String>| {
+        for (index, line) in all.take(FAILURES_SHOWN).enumerate() {
+            lines.push(format!("{:<9} {line}", if index == 0 { title } else { "" }));
+        }
+    };
+    list("idle", &mut status.idle.iter().cloned());
+    list("degraded", &mut status.degraded.iter().cloned());
+    list("failures", &mut status.last_failures().map(one_failure));
     lines
 }
 
