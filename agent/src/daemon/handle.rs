@@ -102,7 +102,7 @@ pub(crate) struct Status {
     pub(crate) uptime: Duration,
     /// Hooks that run.
     pub(crate) hooks_attached: usize,
-    /// Hooks that are wanted: all but the disabled ones.
+    /// Hooks that are wanted here: all but the disabled ones and those that wait for a module.
     pub(crate) hooks_wanted: usize,
     /// What does not run as configured and why, one sentence each; empty when all is well.
     pub(crate) degraded: Vec<String>,

@@ -74,7 +74,7 @@ pub(crate) fn idle(hooks: &[HookState]) -> Vec<String> {
 
 /// Hooks that run, and hooks that are wanted.
 pub(crate) fn attached_of(hooks: &[HookState]) -> (usize, usize) {
-    let wanted = hooks.iter().filter(|hook| !matches!(hook.state, State::Disabled(_)));
+    let wanted = hooks.iter().filter(|hook| !matches!(hook.state, State::Disabled(_) | State::Waiting(_)));
     (hooks.iter().filter(|hook| hook.state.is_attached()).count(), wanted.count())
 }
 
