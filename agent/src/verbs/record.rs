@@ -1,8 +1,9 @@
 //! From the bytes of a ring-buffer record to an event. Every field is read with checks; a record that is too short, of
 //! an unknown kind or with impossible lengths is an error, and never a wrong event.
 
+use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use agent_common::record::{ATTR_BYTES, ATTRS, CHAIN, COMM, DEVICE_NAME, PAYLOAD, REQUEST, flag, kind};
 use agent_common::verb::VerbKey;
@@ -10,7 +11,6 @@ use bytes::Buf;
 
 use super::{asynchronous, names, request};
 use crate::event::{CmEvent, DeviceEvent, Event, Failure, Firmware, KnownQp, Link};
-use crate::host::device_number::DeviceNumber;
 use crate::host::rdma::RdmaFacts;
 use crate::host::roots::Roots;
 use crate::probes::{Hook, Layer};
@@ -35,11 +35,18 @@ impl From<bytes::TryGetError> for DecodeError {
     }
 }
 
+/// How often the devices are looked at again because one is not known.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
+
 /// What decoding needs to know of this host.
 #[derive(Debug)]
 pub(crate) struct Decoder {
     roots: Roots,
     devices: RdmaFacts,
+    /// Every device file's number that was ever seen: a program keeps the file of a device that is gone. The kernel
+    /// gives out again what was freed, so this stays small.
+    names: HashMap<u32, String>,
+    looked: Instant,
     /// The function each row of the probe table is attached to.
     functions: Vec<Option<String>>,
     /// What `CLOCK_MONOTONIC` has to be added to.
@@ -49,12 +56,29 @@ pub(crate) struct Decoder {
 impl Decoder {
     /// Looks at the host's RDMA devices.
     pub(crate) fn new(roots: &Roots) -> Self {
-        Self { devices: RdmaFacts::read(roots), roots: roots.clone(), functions: Vec::new(), epoch: epoch() }
+        let mut decoder = Self {
+            roots: roots.clone(),
+            devices: RdmaFacts::default(),
+            names: HashMap::new(),
+            looked: Instant::now(),
+            functions: Vec::new(),
+            epoch: epoch(),
+        };
+        decoder.look();
+        decoder
+    }
+
+    fn look(&mut self) {
+        self.looked = Instant::now();
+        self.devices = RdmaFacts::read(&self.roots);
+        for node in &self.devices.uverbs {
+            self.names.insert(node.number.to_kernel(), node.device.clone());
+        }
     }
 
     /// Looks again: devices, the clocks, and which function each hook is attached to.
     pub(crate) fn refresh(&mut self, functions: Vec<Option<String>>) {
-        self.devices = RdmaFacts::read(&self.roots);
+        self.look();
         self.epoch = epoch();
         self.functions = functions;
     }
@@ -64,9 +88,9 @@ impl Decoder {
         &self.devices
     }
 
-    /// The RDMA device behind a device file's number (kernel encoding).
+    /// The RDMA device behind a device file's number (kernel encoding), or that was behind it.
     pub(crate) fn device_of(&self, rdev: u32) -> Option<&str> {
-        if rdev == 0 { None } else { self.devices.device_of(DeviceNumber::from_kernel(rdev)) }
+        self.names.get(&rdev).map(String::as_str)
     }
 
     /// Reads a record.
@@ -74,7 +98,7 @@ impl Decoder {
     /// # Errors
     ///
     /// If the bytes are no record.
-    pub(crate) fn decode(&self, mut bytes: &[u8]) -> Result<Event, DecodeError> {
+    pub(crate) fn decode(&mut self, mut bytes: &[u8]) -> Result<Event, DecodeError> {
         match bytes.try_get_u32_ne()? {
             kind::FAILURE => Ok(Event::Verbs(Box::new(self.failure(bytes)?))),
             kind::CM => Ok(Event::Cm(self.cm(bytes)?)),
@@ -87,10 +111,14 @@ impl Decoder {
         self.epoch + Duration::from_nanos(monotonic_ns)
     }
 
-    fn failure(&self, mut b: &[u8]) -> Result<Failure, DecodeError> {
+    fn failure(&mut self, mut b: &[u8]) -> Result<Failure, DecodeError> {
         let flags = b.try_get_u32_ne()?;
         let [monotonic_ns, duration_ns, key, cgroup_id] = longs(&mut b)?;
         let [pid, tid, uid, rdev] = words(&mut b)?;
+        if rdev != 0 && !self.names.contains_key(&rdev) && self.looked.elapsed() >= LOOK_AGAIN {
+            // A device that has come since.
+            self.look();
+        }
         let error = b.try_get_i32_ne()?;
         let [answer, chain_len, attrs_len, request_len, payload_len, _reserved] = words(&mut b)?;
         let [number, kind, state] = words(&mut b)?;

@@ -11,6 +11,9 @@ pub(crate) const SCENARIO: Scenario = Scenario {
 probes() { sort /sys/kernel/tracing/kprobe_events /sys/kernel/tracing/uprobe_events; }
 pins() { find /sys/fs/bpf | sort; }
 note() { programs > $out/$1.programs; probes > $out/$1.probes; pins > $out/$1.pins; }
+# Other people's, one of them with a name that begins as ours do.
+echo 'p:kprobes/fabricscope_return vfs_read' >> /sys/kernel/tracing/kprobe_events
+echo 'p:fabricscope_tests/theirs vfs_write' >> /sys/kernel/tracing/kprobe_events
 note before
 trace ended -- sh -c "$workload storm $device 1 10 > /dev/null; bpftool -j prog list | jq length > $out/meanwhile"
 note ended
@@ -24,7 +27,7 @@ kill $sleeper
 # The kernel takes programs down after a grace period.
 until_true '[ $(programs | wc -l) -eq $few ]'
 note killed
-cat /sys/kernel/tracing/events/fabricscope_*/*/enable > $out/killed.enabled 2> /dev/null
+cat /sys/kernel/tracing/events/fabricscope_[0-9]*/*/enable > $out/killed.enabled 2> /dev/null
 trace next -- true
 note next
 exit 0
@@ -54,7 +57,10 @@ pub(crate) fn ended(run: &Run) {
 #[track_caller]
 pub(crate) fn killed(run: &Run) {
     same(run, "killed", &["programs"]);
-    let enabled = run.output().unwrap().file("killed.enabled").unwrap();
+    let [probes, enabled] = ["killed.probes", "killed.enabled"].map(|name| run.output().unwrap().file(name).unwrap());
+    // What there is to be removed, so that the test is one of something.
+    assert!(probes.lines().any(|line| line.contains(":fabricscope_") && !line.contains("theirs")), "{probes}");
+    assert!(enabled.lines().count() > 0, "no event is left");
     assert!(enabled.lines().all(|state| state == "0"), "events left enabled: {enabled}");
     same(run, "next", &["programs", "probes", "pins"]);
 }

@@ -49,6 +49,7 @@ macro_rules! kernels {
                 the_daemons_counters_start_at_zero_and_are_exact: daemon::counters(&DAEMON),
                 a_hanging_call_shows_while_it_hangs: daemon::hanging(&DAEMON),
                 good_programs_show_what_strace_shows: programs::good(&PROGRAMS),
+                calls_are_counted_as_strace_counts_them: programs::counted(&PROGRAMS),
                 a_wrong_gid_index_is_named: programs::wrong_gid(&PROGRAMS),
                 a_link_that_goes_down_and_up_is_told: notices::link(&NOTICES),
                 a_changed_address_is_told: notices::gid(&NOTICES),

@@ -17,7 +17,7 @@ pub(crate) const SCENARIO: Scenario = Scenario {
     script: r#"hook=rxe_check_qp_caps
 attached() { holds "fabricscope_hook_attached{hook=\"$hook\"}" "== $1"; }
 quarantined() { fabricscope status -o json | jq -e --arg hook $hook '.agent.degraded | any(contains($hook) and contains("quarantined"))' > /dev/null; }
-start_agent || exit 1
+start_agent 'quarantine.transitions = 6' "quarantine.window = '5m'" || exit 1
 until_true 'attached 1' || exit 1
 scrape /metrics > $out/first.metrics
 
