@@ -5,6 +5,13 @@
 //! they were attached. So the same code serves fentry/fexit and kprobe/kretprobe.
 #![cfg_attr(target_arch = "bpf", no_std, no_main)]
 #![cfg_attr(target_arch = "bpf", expect(unsafe_code, reason = "maps and helpers of the kernel are raw pointers"))]
+#![cfg_attr(
+    target_arch = "bpf",
+    expect(
+        clippy::needless_borrows_for_generic_args,
+        reason = "a value passed whole is copied to a stack of 512 bytes"
+    )
+)]
 
 #[cfg(not(target_arch = "bpf"))]
 fn main() {}

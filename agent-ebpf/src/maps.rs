@@ -52,25 +52,25 @@ static EMPTY: [u64; BUCKETS] = [0; BUCKETS];
 
 /// The settings; `None` if the operator has stopped everything.
 #[inline(always)]
-pub fn settings() -> Option<&'static Settings> {
+pub(crate) fn settings() -> Option<&'static Settings> {
     SETTINGS.get(0).filter(|settings| settings.halt == 0)
 }
 
 /// Counts a loss.
 #[inline(always)]
-pub fn lost(slot: u32) {
+pub(crate) fn lost(slot: u32) {
     add(LOST.get_ptr_mut(slot), 1);
 }
 
 /// The call this thread has under way.
 #[inline(always)]
-pub fn call(thread: u64) -> Option<*mut Call> {
+pub(crate) fn call(thread: u64) -> Option<*mut Call> {
     INFLIGHT.get_ptr_mut(&thread)
 }
 
 /// A call begins. A record that an earlier call of the thread left behind is overwritten.
 #[inline(always)]
-pub fn begin(thread: u64, call: &Call) {
+pub(crate) fn begin(thread: u64, call: &Call) {
     if INFLIGHT.insert(&thread, call, 0).is_err() {
         lost(counter::INFLIGHT_FULL);
     }
@@ -78,13 +78,13 @@ pub fn begin(thread: u64, call: &Call) {
 
 /// A call is over.
 #[inline(always)]
-pub fn end(thread: u64) {
+pub(crate) fn end(thread: u64) {
     let _ = INFLIGHT.remove(&thread);
 }
 
 /// The counters of a device and verb on this CPU.
 #[inline(always)]
-pub fn verb_counters(key: &VerbCounterKey) -> Option<*mut VerbCounters> {
+pub(crate) fn verb_counters(key: &VerbCounterKey) -> Option<*mut VerbCounters> {
     if let Some(found) = VERBS.get_ptr_mut(key) {
         return Some(found);
     }
@@ -98,7 +98,7 @@ pub fn verb_counters(key: &VerbCounterKey) -> Option<*mut VerbCounters> {
 
 /// Counts a failure.
 #[inline(always)]
-pub fn count_error(key: &ErrorKey) {
+pub(crate) fn count_error(key: &ErrorKey) {
     if ERRORS.get_ptr_mut(key).is_none() {
         let _ = ERRORS.insert(key, &0, u64::from(BPF_NOEXIST));
     }
@@ -109,7 +109,7 @@ pub fn count_error(key: &ErrorKey) {
 
 /// Counts a duration.
 #[inline(always)]
-pub fn observe(verb: u64, bucket: usize) {
+pub(crate) fn observe(verb: u64, bucket: usize) {
     if HISTOGRAM.get_ptr_mut(&verb).is_none() {
         let _ = HISTOGRAM.insert(&verb, &EMPTY, u64::from(BPF_NOEXIST));
     }
@@ -126,13 +126,13 @@ pub fn observe(verb: u64, bucket: usize) {
 
 /// Counts a connection manager event.
 #[inline(always)]
-pub fn count_cm(event: u32) {
+pub(crate) fn count_cm(event: u32) {
     add(CM_EVENTS.get_ptr_mut(event), 1);
 }
 
 /// Counts a device event.
 #[inline(always)]
-pub fn count_device(key: &DeviceEventKey) {
+pub(crate) fn count_device(key: &DeviceEventKey) {
     if DEVICE_EVENTS.get_ptr_mut(key).is_none() {
         let _ = DEVICE_EVENTS.insert(key, &0, u64::from(BPF_NOEXIST));
     }
@@ -143,19 +143,19 @@ pub fn count_device(key: &DeviceEventKey) {
 
 /// What is known of a QP.
 #[inline(always)]
-pub fn qp(key: &QpKey) -> Option<*mut Qp> {
+pub(crate) fn qp(key: &QpKey) -> Option<*mut Qp> {
     QPS.get_ptr_mut(key)
 }
 
 /// Remembers a QP.
 #[inline(always)]
-pub fn set_qp(key: &QpKey, qp: &Qp) {
+pub(crate) fn set_qp(key: &QpKey, qp: &Qp) {
     let _ = QPS.insert(key, qp, 0);
 }
 
 /// A place in the ring buffer for a failure.
 #[inline(always)]
-pub fn failure() -> Option<aya_ebpf::maps::ring_buf::RingBufEntry<FailureRecord>> {
+pub(crate) fn failure() -> Option<aya_ebpf::maps::ring_buf::RingBufEntry<FailureRecord>> {
     let entry = EVENTS.reserve::<FailureRecord>(0);
     if entry.is_none() {
         lost(counter::RING_VERBS);
@@ -165,7 +165,7 @@ pub fn failure() -> Option<aya_ebpf::maps::ring_buf::RingBufEntry<FailureRecord>
 
 /// Sends a connection manager event.
 #[inline(always)]
-pub fn send_cm(record: &CmRecord) {
+pub(crate) fn send_cm(record: &CmRecord) {
     if EVENTS.output::<CmRecord>(record, 0).is_err() {
         lost(counter::RING_CM);
     }
@@ -173,7 +173,7 @@ pub fn send_cm(record: &CmRecord) {
 
 /// Sends a device event.
 #[inline(always)]
-pub fn send_device(record: &DeviceRecord) {
+pub(crate) fn send_device(record: &DeviceRecord) {
     if EVENTS.output::<DeviceRecord>(record, 0).is_err() {
         lost(counter::RING_DEVICE);
     }

@@ -7,7 +7,7 @@ use agent_common::settings::UNKNOWN;
 
 /// A value at `base + offset` in kernel memory; `None` if the offset is unknown or the memory cannot be read.
 #[inline(always)]
-pub fn kernel<T: Copy>(base: u64, offset: u32) -> Option<T> {
+pub(crate) fn kernel<T: Copy>(base: u64, offset: u32) -> Option<T> {
     if base == 0 || offset == UNKNOWN {
         return None;
     }
@@ -17,7 +17,7 @@ pub fn kernel<T: Copy>(base: u64, offset: u32) -> Option<T> {
 
 /// A value in user memory.
 #[inline(always)]
-pub fn user<T: Copy>(address: u64) -> Option<T> {
+pub(crate) fn user<T: Copy>(address: u64) -> Option<T> {
     if address == 0 {
         return None;
     }
@@ -31,7 +31,7 @@ pub fn user<T: Copy>(address: u64) -> Option<T> {
 ///
 /// `target` must point to `N` writable bytes.
 #[inline(always)]
-pub unsafe fn user_bytes<const N: u32>(target: *mut u8, address: u64, length: u64) -> u32 {
+pub(crate) unsafe fn user_bytes<const N: u32>(target: *mut u8, address: u64, length: u64) -> u32 {
     if address == 0 || length == 0 {
         return 0;
     }
@@ -53,7 +53,7 @@ pub unsafe fn user_bytes<const N: u32>(target: *mut u8, address: u64, length: u6
 ///
 /// `target` must point to `N` writable bytes.
 #[inline(always)]
-pub unsafe fn kernel_bytes<const N: u32>(target: *mut u8, base: u64, offset: u32) -> bool {
+pub(crate) unsafe fn kernel_bytes<const N: u32>(target: *mut u8, base: u64, offset: u32) -> bool {
     if base == 0 || offset == UNKNOWN {
         return false;
     }

@@ -8,6 +8,7 @@ use std::time::SystemTime;
 
 use agent_common::verb::VerbKey;
 
+use crate::host::process::Process;
 use crate::probes::Layer;
 use crate::verbs::request::types::Request;
 
@@ -92,6 +93,8 @@ pub(crate) struct Failure {
     pub(crate) comm: String,
     /// The cgroup v2 id.
     pub(crate) cgroup_id: u64,
+    /// What else is known of the process; all absent if it had ended before it was looked at.
+    pub(crate) process: Process,
     /// Probing, not failure.
     pub(crate) probe: bool,
     /// The device cannot do what was asked for.
@@ -100,6 +103,8 @@ pub(crate) struct Failure {
     pub(crate) qp: Option<KnownQp>,
     /// What was being built.
     pub(crate) request: Request,
+    /// What most likely lies behind it, in one sentence.
+    pub(crate) cause: Option<String>,
 }
 
 /// An event of the connection manager.

@@ -3,6 +3,8 @@
 mod cli;
 mod config;
 mod daemon;
+#[cfg(test)]
+mod documentation;
 mod event;
 mod host;
 mod kernel;

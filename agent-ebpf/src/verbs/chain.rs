@@ -8,7 +8,7 @@ use crate::maps;
 
 /// A function further in has returned `result`; the context stands `above` bytes below where it was called.
 #[inline(always)]
-pub fn returned(cookie: Cookie, result: u64, context: u64, above: u64) {
+pub(crate) fn returned(cookie: Cookie, result: u64, context: u64, above: u64) {
     let error = cookie.error_of(result);
     if error == 0 || maps::settings().is_none() {
         return;
@@ -22,7 +22,7 @@ pub fn returned(cookie: Cookie, result: u64, context: u64, above: u64) {
 
 /// Adds a link.
 #[inline(always)]
-pub fn push(call: &mut Call, cookie: Cookie, error: i32, context: u64, above: u64) {
+pub(crate) fn push(call: &mut Call, cookie: Cookie, error: i32, context: u64, above: u64) {
     let used = call.chain_len;
     if used >= CHAIN as u32 {
         call.flags |= flag::CHAIN_FULL;
@@ -44,7 +44,7 @@ pub fn push(call: &mut Call, cookie: Cookie, error: i32, context: u64, above: u6
 
 /// The index again, as a number whose bound older verifiers see too: they forget a comparison of its lower half.
 #[inline(always)]
-pub fn bounded(index: u32) -> usize {
+pub(crate) fn bounded(index: u32) -> usize {
     core::hint::black_box(index as usize) & (CHAIN - 1)
 }
 
@@ -52,11 +52,11 @@ const _: () = assert!(CHAIN.is_power_of_two());
 
 /// A link and its place in the chain.
 #[derive(Clone, Copy)]
-pub struct Answer {
+pub(crate) struct Answer {
     /// Where it stands.
-    pub index: u32,
+    pub(crate) index: u32,
     /// What it says.
-    pub link: Link,
+    pub(crate) link: Link,
 }
 
 /// The deepest link whose error is the call's own: the newest link first, then each older one that was called from
@@ -65,7 +65,7 @@ pub struct Answer {
 ///
 /// A failure that was recovered from has another error, or stands beside the path the error came up by.
 #[inline(always)]
-pub fn answer(call: &Call, own: Link) -> Answer {
+pub(crate) fn answer(call: &Call, own: Link) -> Answer {
     let last = if call.chain_len < CHAIN as u32 { call.chain_len } else { CHAIN as u32 - 1 };
     let mut best = Answer { index: last, link: own };
     let mut frame = u64::MAX;

@@ -8,16 +8,16 @@ use agent_common::verb::{self, VerbKey, interface};
 use crate::read;
 
 /// `RDMA_VERBS_IOCTL` (include/uapi/rdma/rdma_user_ioctl_cmds.h): `_IOWR(0x1b, 1, 24 bytes)`.
-pub const RDMA_VERBS_IOCTL: u32 = 0xc018_1b01;
+pub(crate) const RDMA_VERBS_IOCTL: u32 = 0xc018_1b01;
 /// How many attributes a carried legacy command has at the most: libibverbs sends five.
-pub const COMMAND_ATTRS: u32 = 6;
+pub(crate) const COMMAND_ATTRS: u32 = 6;
 /// Stands for a command that could not be read: over every number that the kernel accepts.
 const NO_COMMAND: u32 = 0x7fff_ffff;
 
 /// `struct ib_uverbs_ioctl_hdr`.
 #[derive(Clone, Copy)]
 #[repr(C)]
-pub struct Header {
+pub(crate) struct Header {
     length: u16,
     object: u16,
     method: u16,
@@ -30,31 +30,31 @@ pub struct Header {
 impl Header {
     /// How many attributes follow.
     #[inline(always)]
-    pub fn attrs(&self) -> u32 {
+    pub(crate) fn attrs(&self) -> u32 {
         u32::from(self.attrs)
     }
 }
 
 /// Bytes of the header.
-pub const HEADER: u64 = size_of::<Header>() as u64;
+pub(crate) const HEADER: u64 = size_of::<Header>() as u64;
 
 /// `struct ib_uverbs_attr`.
 #[derive(Clone, Copy)]
 #[repr(C)]
-pub struct Attr {
+pub(crate) struct Attr {
     /// Its number within the method.
-    pub id: u16,
+    pub(crate) id: u16,
     /// Bytes of its value; over 8, `data` is a pointer.
-    pub len: u16,
+    pub(crate) len: u16,
     flags: u16,
     reserved: u16,
     /// The value, or a pointer to it.
-    pub data: u64,
+    pub(crate) data: u64,
 }
 
 /// The verb a request names; `None` where its header cannot be read.
 #[inline(always)]
-pub fn key(role: u8, request: u64, request_len: u64) -> Option<VerbKey> {
+pub(crate) fn key(role: u8, request: u64, request_len: u64) -> Option<VerbKey> {
     match role {
         role::IOCTL => ioctl(request),
         role::WRITE => Some(VerbKey::legacy(interface::LEGACY_WRITE, command(request, request_len))),
@@ -87,7 +87,7 @@ fn command(request: u64, request_len: u64) -> u32 {
 
 /// The first attribute with this number among the first `SEARCHED`.
 #[inline(always)]
-pub fn find<const SEARCHED: u32>(request: u64, attrs: u32, id: u16) -> Option<Attr> {
+pub(crate) fn find<const SEARCHED: u32>(request: u64, attrs: u32, id: u16) -> Option<Attr> {
     for index in 0..SEARCHED {
         if index >= attrs {
             break;

@@ -10,7 +10,7 @@ use crate::{maps, read};
 
 /// Opens the thread's record.
 #[inline(always)]
-pub fn enter(cookie: Cookie, args: [u64; 3]) {
+pub(crate) fn enter(cookie: Cookie, args: [u64; 3]) {
     let Some(settings) = maps::settings() else { return };
     let role = cookie.role();
     let (file, request, request_len) = match role {

@@ -11,7 +11,7 @@ use crate::{maps, read};
 
 /// Sends the event, if there is room.
 #[inline(always)]
-pub fn send(call: &mut Call, own: Link, answer: u32, now: u64, duration: u64) {
+pub(crate) fn send(call: &mut Call, own: Link, answer: u32, now: u64, duration: u64) {
     // The boundary itself is the last link: it is what the caller saw.
     push_own(call, own);
     let Some(mut entry) = maps::failure() else { return };

@@ -42,7 +42,7 @@ const NO_SUCH: u16 = 0xffff;
 
 /// Closes the thread's record.
 #[inline(always)]
-pub fn leave(cookie: Cookie, result: u64) {
+pub(crate) fn leave(cookie: Cookie, result: u64) {
     if maps::settings().is_none() {
         return;
     }

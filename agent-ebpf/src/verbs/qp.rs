@@ -31,7 +31,7 @@ const MASK_STATE: u32 = 1;
 
 /// A call has succeeded: a new QP is remembered, a changed one gets its new state.
 #[inline(always)]
-pub fn succeeded(call: &Call) {
+pub(crate) fn succeeded(call: &Call) {
     let key = VerbKey(call.key);
     if key.interface() == interface::IOCTL && key.object() == OBJECT_QP && key.method() == METHOD_QP_CREATE {
         created(call);
@@ -85,7 +85,7 @@ fn modified(call: &Call) {
 
 /// The QP a failed request names.
 #[inline(always)]
-pub fn named(call: &Call, record: &FailureRecord) -> Option<QpKey> {
+pub(crate) fn named(call: &Call, record: &FailureRecord) -> Option<QpKey> {
     let key = VerbKey(call.key);
     let handle = match key.interface() {
         interface::LEGACY_IOCTL | interface::LEGACY_WRITE if key.method() == MODIFY_QP => {

@@ -16,7 +16,7 @@ use tracing::level_filters::LevelFilter;
 
 use crate::config::{Config, limits};
 use crate::daemon::handle::Info;
-use crate::daemon::health::{attached_of, degraded};
+use crate::daemon::health::{attached_of, degraded, idle};
 use crate::daemon::run::{Daemon, Setup, ending_signals};
 use crate::daemon::source::Source;
 use crate::daemon::summary::Summary;
@@ -189,14 +189,17 @@ fn outputs(summary: bool) -> (Option<Summary>, Option<Out>) {
     (Some(summary), log)
 }
 
-/// One line of what runs, and one for each fault.
+/// One line of what runs, one for each fault, and one for each reason why hooks do not run.
 fn announce(source: &impl Source, info: &Info) {
     let hooks = source.hooks();
     let (attached, wanted) = attached_of(&hooks);
-    let metrics = info.metrics.map(|address| format!("http://{address}/metrics")).unwrap_or_default();
-    tracing::info!(version = info.version, hooks = attached, wanted, metrics, "running");
+    let metrics = info.metrics_url().unwrap_or_else(|| "not served".to_owned());
+    tracing::info!("fabricscope {} runs: {attached} of {wanted} hooks attached, metrics: {metrics}", info.version);
     for fault in degraded(&hooks) {
         tracing::warn!("{fault}");
+    }
+    for why in idle(&hooks) {
+        tracing::info!("idle: {why}");
     }
 }
 

@@ -100,15 +100,6 @@ impl Agent {
     }
 }
 
-/// Connects to the agent on `socket` and watches; see [`Agent::watch`].
-///
-/// # Errors
-///
-/// If the agent is unreachable or refuses.
-pub(crate) fn watch(socket: &Path, filter: &Filter) -> anyhow::Result<Watch> {
-    Ok(Agent::connect(socket)?.watch(filter)?)
-}
-
 /// Events of a running agent, one after the other.
 #[derive(Debug)]
 pub(crate) struct Watch {
@@ -181,7 +172,7 @@ mod tests {
         let socket = agent.socket();
         let (ready, mut waiting) = tokio::sync::mpsc::channel(1);
         let reader = tokio::task::spawn_blocking(move || {
-            let mut watch = watch(&socket, &Filter::default()).unwrap();
+            let mut watch = Agent::connect(&socket).unwrap().watch(&Filter::default()).unwrap();
             assert!(matches!(watch.next_within(Duration::from_millis(10)), Ok(Next::Nothing)));
             ready.blocking_send(()).unwrap();
             let mut seen = Vec::new();

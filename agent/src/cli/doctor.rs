@@ -23,8 +23,7 @@ pub(crate) struct DoctorArgs {
     #[arg(short, long, value_enum, default_value_t = Output::Table)]
     pub(crate) output: Output,
 
-    /// Where the kernel's file systems are
-    #[command(flatten, next_help_heading = "Where to look")]
+    #[command(flatten)]
     pub(crate) roots: Roots,
 }
 

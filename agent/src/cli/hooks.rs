@@ -5,10 +5,12 @@ use std::process::ExitCode;
 
 use serde::Serialize;
 
+use super::client::SocketArgs;
+use crate::host::kernel::KernelFacts;
 use crate::host::roots::Roots;
 use crate::kernel::state::{HookState, State};
 use crate::kernel::{Options, Tracer};
-use crate::probes::{Hook, Subject};
+use crate::probes::{Hook, Subject, memory};
 
 /// Arguments of `fabricscope hooks`.
 #[derive(Debug, clap::Args)]
@@ -25,6 +27,14 @@ pub(crate) struct HooksArgs {
     /// Only show the table: attach nothing.
     #[arg(long, conflicts_with_all = ["all", "no_fexit"])]
     table: bool,
+    /// Show how the default set comes out of all functions of the RDMA modules: attach nothing.
+    #[arg(long, conflicts_with_all = ["all", "no_fexit", "table", "json"])]
+    discover: bool,
+    /// How to show what `--discover` finds.
+    #[arg(short, long, value_enum, default_value_t, requires = "discover")]
+    output: super::discover::Output,
+    #[command(flatten)]
+    socket: SocketArgs,
     #[command(flatten)]
     roots: Roots,
 }
@@ -39,6 +49,8 @@ struct Row<'a> {
     modules: &'a [&'a str],
     default: bool,
     verified: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unless: Option<&'a str>,
     programs: Vec<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     state: Option<&'a str>,
@@ -58,16 +70,28 @@ struct Row<'a> {
     missed: Option<u64>,
 }
 
-/// Attaches what this kernel takes, shows it, and detaches again.
+/// Shows the hooks of the agent that runs; without one, attaches what this kernel takes, shows it, and detaches again.
 ///
 /// # Errors
 ///
 /// If the kernel side cannot be loaded or the output cannot be written.
 pub(crate) fn run(args: &HooksArgs) -> anyhow::Result<ExitCode> {
     let out = &mut io::stdout().lock();
+    if args.discover {
+        return super::discover::run(&args.roots, args.output, out);
+    }
     if args.table {
         for (_, hook) in Hook::all() {
             print(out, args.json, hook, None)?;
+        }
+        return Ok(ExitCode::SUCCESS);
+    }
+    let alone = args.all || args.no_fexit;
+    if !alone && let Some(mut agent) = args.socket.agent()? {
+        for state in &agent.hooks()? {
+            if let Some(hook) = Hook::by_number(state.number) {
+                print(out, args.json, hook, Some(state))?;
+            }
         }
         return Ok(ExitCode::SUCCESS);
     }
@@ -80,6 +104,12 @@ pub(crate) fn run(args: &HooksArgs) -> anyhow::Result<ExitCode> {
     })?;
     for (state, (_, hook)) in tracer.hooks().iter().zip(Hook::all()) {
         print(out, args.json, hook, Some(state))?;
+    }
+    if !args.json {
+        let mib = |cpus| memory::map_bytes(cpus).div_ceil(1 << 20);
+        let cpus = KernelFacts::read(&args.roots).cpus_possible.and_then(|cpus| usize::try_from(cpus).ok());
+        let here = cpus.map_or_else(String::new, |cpus| format!("{} MiB on this host's {cpus} CPUs, ", mib(cpus)));
+        writeln!(out, "Kernel memory of the maps: {here}{} MiB on 256.", mib(256))?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -112,6 +142,7 @@ fn row<'a>(hook: &'a Hook, state: Option<&'a HookState>) -> Row<'a> {
         modules: hook.modules,
         default: hook.default,
         verified: hook.verified,
+        unless: hook.unless,
         programs: crate::kernel::program_names(hook),
         state: state.map(|state| state.state.name()),
         attach,

@@ -3,7 +3,10 @@
 pub(crate) mod agent;
 pub(crate) mod check;
 pub(crate) mod client;
+pub(crate) mod discover;
 pub(crate) mod doctor;
+pub(crate) mod halt;
+pub(crate) mod help;
 pub(crate) mod hooks;
 pub(crate) mod status;
 pub(crate) mod trace;
@@ -11,14 +14,14 @@ pub(crate) mod trace;
 use std::io::{self, Write as _};
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{FromArgMatches as _, Parser, Subcommand};
 
 use crate::host::facts::HostFacts;
 
 /// Exit status when a command was to be traced and nothing could be attached.
 const EXIT_NOTHING_ATTACHED: u8 = 125;
 
-/// Watches a GPU cluster's hosts from the kernel.
+/// Names every RDMA call that failed on this host, and the kernel function that refused it.
 #[derive(Debug, Parser)]
 #[command(name = "fabricscope", version)]
 struct Cli {
@@ -28,31 +31,42 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Show failed verbs calls, connection manager events or device events as they happen.
+    /// Failed verbs calls, connection manager and device events, as they happen.
     #[command(subcommand)]
     Trace(trace::Trace),
-    /// Show every hook: what it is attached to, how, and what it has seen.
+    /// Every hook: where it stands, how it is attached, and what it has seen.
     Hooks(hooks::HooksArgs),
-    /// Look at what this host offers, what is missing, what that costs and how to mend it.
     Doctor(doctor::DoctorArgs),
-    /// Show one screen: the agent, what is degraded and why, the last failures, devices and ports.
     Status(status::StatusArgs),
-    /// Run as the host's daemon.
+    /// Remove what agents that are gone have left in the kernel.
+    Halt(halt::HaltArgs),
     Agent(agent::AgentArgs),
     Check(check::CheckArgs),
 }
 
 /// Parses, dispatches, and turns the outcome into an exit status: 0 fine, 1 failed, 2 usage, 3 agent unreachable.
 pub(crate) fn main() -> ExitCode {
-    match dispatch(Cli::parse().command) {
+    let parsed = help::command().try_get_matches().and_then(|found| Cli::from_arg_matches(&found));
+    let outcome = match parsed {
+        Ok(cli) => dispatch(cli.command),
+        Err(words) => say(&words),
+    };
+    match outcome {
         Ok(status) => status,
         Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             // Nothing is left to tell if standard error is gone too.
-            let _ = writeln!(io::stderr(), "fabricscope: {error:#}");
+            let what = if is_output(&error) { "cannot write the output: " } else { "" };
+            let _ = writeln!(io::stderr(), "fabricscope: {what}{error:#}");
             exit_code(&error)
         }
     }
+}
+
+/// Prints help, the version, or what is wrong with the words on the command line.
+fn say(words: &clap::Error) -> anyhow::Result<ExitCode> {
+    words.print()?;
+    Ok(u8::try_from(words.exit_code()).map_or(ExitCode::FAILURE, ExitCode::from))
 }
 
 /// The exit status of an error.
@@ -65,14 +79,29 @@ fn dispatch(command: Command) -> anyhow::Result<ExitCode> {
         Command::Trace(args) => trace::run(&args),
         Command::Hooks(args) => hooks::run(&args),
         Command::Status(args) => status::run(&args, &mut io::stdout().lock()),
+        Command::Halt(args) => halt::run(&args, &mut io::stdout().lock()),
         Command::Agent(args) => agent::run(&args),
         Command::Check(args) => check::run(&args, &mut io::stdout().lock(), &mut io::stderr().lock()),
-        Command::Doctor(args) => doctor::run(&args, &HostFacts::read(&args.roots), &mut io::stdout().lock()),
+        Command::Doctor(args) => {
+            let mut facts = HostFacts::read(&args.roots);
+            facts.fexit = Some(crate::kernel::try_fexit(&args.roots).map_err(|error| format!("{error:#}")));
+            doctor::run(&args, &facts, &mut io::stdout().lock())
+        }
     }
+}
+
+/// A bare error of input or output comes from printing: all others say what was read or asked.
+fn is_output(error: &anyhow::Error) -> bool {
+    let json = |error: &serde_json::Error| error.is_io();
+    error.chain().next().is_some_and(|first| first.is::<io::Error>() || first.downcast_ref().is_some_and(json))
 }
 
 /// A reader that has gone away, as `head` does, is no failure.
 fn is_closed_pipe(error: &anyhow::Error) -> bool {
-    let broken = |error: &io::Error| error.kind() == io::ErrorKind::BrokenPipe;
-    error.chain().any(|cause| cause.downcast_ref::<io::Error>().is_some_and(broken))
+    let kind = |cause: &(dyn std::error::Error + 'static)| match cause.downcast_ref::<io::Error>() {
+        Some(error) => Some(error.kind()),
+        // Does not name the error inside as its source.
+        None => cause.downcast_ref::<serde_json::Error>()?.io_error_kind(),
+    };
+    error.chain().any(|cause| kind(cause) == Some(io::ErrorKind::BrokenPipe))
 }

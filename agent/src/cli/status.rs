@@ -28,8 +28,7 @@ pub(crate) struct StatusArgs {
     #[command(flatten)]
     pub(crate) socket: SocketArgs,
 
-    /// Where the kernel's file systems are
-    #[command(flatten, next_help_heading = "Where to look")]
+    #[command(flatten)]
     pub(crate) roots: Roots,
 }
 

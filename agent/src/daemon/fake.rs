@@ -118,17 +118,22 @@ impl Source for Fake {
     }
 }
 
-/// Every hook, attached, with all accounts in use.
+/// The default set on a host with mlx5: every hook attached whose module is there, with all accounts in use.
 pub(crate) fn hooks() -> Vec<HookState> {
+    let here = |hook: &Hook| hook.layer < Layer::Driver || hook.modules.iter().any(|module| module.starts_with("mlx5"));
     let attached = |(number, hook): (u16, &Hook)| HookState {
         number,
-        state: State::Attached {
-            how: How::Kprobe,
-            function: hook.functions[0].to_owned(),
-            module: String::new(),
-            instead: None,
+        state: match (hook.default, here(hook)) {
+            (false, _) => State::Disabled("attached for sessions only".to_owned()),
+            (true, false) => State::Waiting("not loaded".to_owned()),
+            (true, true) => State::Attached {
+                how: How::Kprobe,
+                function: hook.functions[0].to_owned(),
+                module: String::new(),
+                instead: None,
+            },
         },
-        transitions: 1,
+        transitions: if hook.default && here(hook) { 2 } else { 0 },
         run_count: 10,
         run_time_ns: 2_000,
         missed: 0,
@@ -190,6 +195,8 @@ pub(crate) fn failure(comm: &str) -> Failure {
         uid: 1000,
         comm: comm.to_owned(),
         cgroup_id: 99,
+        process: crate::host::process::Process::default(),
+        cause: None,
         probe: false,
         unsupported: false,
         qp: None,

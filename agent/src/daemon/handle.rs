@@ -77,6 +77,22 @@ pub(crate) struct Info {
     pub(crate) metrics: Option<SocketAddr>,
 }
 
+impl Info {
+    /// What to open to see the metrics: an address that is open to all is reached by this host's own name.
+    pub(crate) fn metrics_url(&self) -> Option<String> {
+        let address = self.metrics?;
+        let port = address.port();
+        Some(match address.ip().is_unspecified() {
+            true => {
+                // What the kernel says where no name was set.
+                let host = self.host.as_deref().filter(|host| *host != "(none)");
+                format!("http://{}:{port}/metrics", host.unwrap_or("localhost"))
+            }
+            false => format!("http://{address}/metrics"),
+        })
+    }
+}
+
 /// How the agent is doing.
 #[derive(Clone, Debug)]
 pub(crate) struct Status {
@@ -90,6 +106,8 @@ pub(crate) struct Status {
     pub(crate) hooks_wanted: usize,
     /// What does not run as configured and why, one sentence each; empty when all is well.
     pub(crate) degraded: Vec<String>,
+    /// Hooks that do not run though nothing is wrong, by reason, the most first; a few lines.
+    pub(crate) idle: Vec<String>,
     /// Verbs calls that returned.
     pub(crate) calls: u64,
     /// Of these, failures.

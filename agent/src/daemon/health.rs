@@ -45,6 +45,33 @@ pub(crate) fn degraded(hooks: &[HookState]) -> Vec<String> {
         .collect()
 }
 
+/// Reasons shown for hooks that are idle.
+const IDLE_REASONS: usize = 6;
+
+/// Hooks that do not run though nothing is wrong, counted by reason, the most first.
+pub(crate) fn idle(hooks: &[HookState]) -> Vec<String> {
+    let mut reasons: Vec<(&str, usize)> = Vec::new();
+    for (hook, state) in named(hooks) {
+        let why = match state {
+            State::Waiting(why) => why,
+            State::Unsupported(_) if !is_required(hook) => "not to be had here (`fabricscope hooks` says why)",
+            _ => continue,
+        };
+        match reasons.iter_mut().find(|(known, _)| *known == why) {
+            Some((_, count)) => *count += 1,
+            None => reasons.push((why, 1)),
+        }
+    }
+    reasons.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    let line = |count: usize, why: &str| format!("{count} {}: {why}", if count == 1 { "hook" } else { "hooks" });
+    let mut lines: Vec<String> = reasons.iter().take(IDLE_REASONS).map(|(why, count)| line(*count, why)).collect();
+    let rest: usize = reasons.iter().skip(IDLE_REASONS).map(|(_, count)| count).sum();
+    if rest > 0 {
+        lines.push(line(rest, "other reasons (`fabricscope hooks` names them)"));
+    }
+    lines
+}
+
 /// Hooks that run, and hooks that are wanted.
 pub(crate) fn attached_of(hooks: &[HookState]) -> (usize, usize) {
     let wanted = hooks.iter().filter(|hook| !matches!(hook.state, State::Disabled(_)));
@@ -69,6 +96,37 @@ mod tests {
         for text in found.reasons.iter().chain(&found.notes) {
             assert!(text.contains(name), "{text}");
         }
+    }
+
+    #[test]
+    fn idle_hooks_are_counted_by_reason() {
+        let number = |name| Hook::all().find(|(_, hook)| hook.name == name).expect("a row").0;
+        let hook = |name, state| HookState {
+            number: number(name),
+            state,
+            transitions: 0,
+            run_count: 0,
+            run_time_ns: 0,
+            missed: 0,
+        };
+        let waits = |why: &str| State::Waiting(why.to_owned());
+        let hooks = [
+            hook("umem_get", State::Unsupported("no such function".into())),
+            hook("uverbs_ioctl", waits("no a")),
+            hook("uverbs_write", waits("no a")),
+            hook("uverbs_mmap", State::Failed("EPERM".into())),
+            hook("uverbs_open", State::Unsupported("a fault".into())),
+            hook("dereg_mr", waits("no b")),
+            hook("destroy_cq", waits("no c")),
+            hook("destroy_qp", waits("no d")),
+            hook("cgroup_charge", waits("no e")),
+            hook("get_gid_attr", waits("no f")),
+        ];
+        let lines = idle(&hooks);
+        assert_eq!(lines[0], "2 hooks: no a");
+        assert_eq!(lines[1], "1 hook: not to be had here (`fabricscope hooks` says why)");
+        assert_eq!(lines[6], "1 hook: other reasons (`fabricscope hooks` names them)");
+        assert!(idle(&[]).is_empty());
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use super::handle::{Command, Info, Loss, Status};
-use super::health::{attached_of, degraded, health};
+use super::health::{attached_of, degraded, health, idle};
 use super::losses::{UserLosses, losses};
 use super::source::Source;
 use super::summary::Summary;
@@ -271,6 +271,7 @@ impl<S: Source> State<S> {
             hooks_attached,
             hooks_wanted,
             degraded: degraded(&hooks),
+            idle: idle(&hooks),
             calls,
             failures,
             probes,

@@ -86,8 +86,13 @@ fn one_line(status: &Status) -> String {
     if let Some(failure) = status.last_failures().next() {
         let _ = write!(text, ", last {}", one_failure(failure));
     }
-    if let Some(address) = status.info.metrics {
-        let _ = write!(text, ", http://{address}/metrics");
+    if status.hooks_attached == 0
+        && let Some(why) = status.idle.first()
+    {
+        let _ = write!(text, ", idle: {why}");
+    }
+    if let Some(url) = status.info.metrics_url() {
+        let _ = write!(text, ", {url}");
     }
     text.chars().map(printable).collect()
 }
@@ -101,11 +106,15 @@ fn many_lines(status: &Status) -> Vec<String> {
         format!("calls     {} ({} failed, {} refused probes)", status.calls, status.failures, status.probes),
         format!("lost      {}", status.lost_total()),
     ];
-    lines.extend(status.info.metrics.map(|address| format!("metrics   http://{address}/metrics")));
-    lines.extend(status.degraded.iter().take(FAILURES_SHOWN).map(|why| format!("degraded  {why}")));
-    let title = |index| if index == 0 { "failures" } else { "" };
-    let failures = status.last_failures().take(FAILURES_SHOWN).enumerate();
-    lines.extend(failures.map(|(index, failure)| format!("{:<9} {}", title(index), one_failure(failure))));
+    lines.extend(status.info.metrics_url().map(|url| format!("metrics   {url}")));
+    let mut list = |title: &str, all: &mut dyn Iterator<Item = String>| {
+        for (index, line) in all.take(FAILURES_SHOWN).enumerate() {
+            lines.push(format!("{:<9} {line}", if index == 0 { title } else { "" }));
+        }
+    };
+    list("idle", &mut status.idle.iter().cloned());
+    list("degraded", &mut status.degraded.iter().cloned());
+    list("failures", &mut status.last_failures().map(one_failure));
     lines
 }
 

@@ -38,6 +38,7 @@ pub(crate) const DRIVERS: &[DriverRow] = &[
 pub(crate) const STACK_MODULES: &[&str] = &[
     "ib_core",
     "ib_uverbs",
+    "ib_uverbs_support",
     "ib_cm",
     "iw_cm",
     "rdma_cm",

@@ -83,11 +83,13 @@ impl GidTable {
         Self { gids: indices.filter_map(read_one).collect() }
     }
 
+    #[cfg(test)]
     /// The entry at an index. Absent if the index is empty or past the table: using it gives ENODATA or EINVAL.
     pub(crate) fn at(&self, index: u32) -> Option<&Gid> {
         self.gids.iter().find(|gid| gid.index == index)
     }
 
+    #[cfg(test)]
     /// The entries with this address; RoCE lists one address under several types.
     pub(crate) fn with_address(&self, address: Ipv6Addr) -> impl Iterator<Item = &Gid> {
         self.gids.iter().filter(move |gid| gid.gid == address)

@@ -1,61 +1,43 @@
-//! Who a process is: identity, owner, name and cgroup, as far as /proc still tells.
+//! Who a process is: when it started and where it is accounted, as far as /proc still tells.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 
-use super::kernel_text as text;
 use super::read;
 use super::roots::Roots;
 
 /// Length of a clock tick of /proc in nanoseconds: USER_HZ is 100 on every architecture that this agent runs on.
 const TICK_NS: u64 = 10_000_000;
 
-/// A process or thread. Absent values were unreadable, mostly because it has ended.
+/// A process. Absent values were unreadable, mostly because it has ended.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Process {
-    /// The process of a thread; the same number for a process itself.
-    pub(crate) tgid: Option<u32>,
     /// Nanoseconds since boot, to the tick of 10 ms. With the number it names the process for good: numbers are
-    /// used again. Of a thread it is the thread's own start.
+    /// used again.
     pub(crate) start_ns: Option<u64>,
-    /// Effective user.
-    pub(crate) uid: Option<u32>,
-    /// At most 15 bytes; a process may choose it.
-    pub(crate) comm: Option<String>,
-    /// Where it is accounted.
-    pub(crate) cgroup: Option<Cgroup>,
+    /// The cgroup's path, such as `/system.slice/slurmstepd.scope/job_42`, if the process is still in the cgroup that
+    /// an event names. Walking the hierarchy for an id would cost a system call for each cgroup of the host; this
+    /// costs three.
+    pub(crate) cgroup: Option<String>,
 }
 
 /// A cgroup of the unified hierarchy; on a host without one, of the first hierarchy that names a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Cgroup {
-    /// Such as `/system.slice/slurmstepd.scope/job_42`.
-    pub(crate) path: String,
+struct Cgroup {
+    path: String,
     /// What BPF calls the cgroup id. Absent without the unified hierarchy.
-    pub(crate) id: Option<u64>,
+    id: Option<u64>,
 }
 
 impl Process {
-    /// What /proc says of a process or thread at this moment. Everything is absent once it is gone.
-    pub(crate) fn read(roots: &Roots, pid: u32) -> Self {
+    /// What /proc says at this moment of the process that an event names with its cgroup.
+    pub(crate) fn read(roots: &Roots, pid: u32, cgroup_id: u64) -> Self {
         let path = roots.procfs.join(pid.to_string());
-        let status = read::text(&path.join("status")).unwrap_or_default();
-        let first = |key| text::field(&status, key)?.split_ascii_whitespace().next()?.parse().ok();
+        let cgroup = read::text(&path.join("cgroup")).ok().and_then(|text| Cgroup::read(roots, &text));
         Self {
-            tgid: first("Tgid"),
             start_ns: read::text(&path.join("stat")).ok().and_then(|stat| start_ns(&stat)),
-            uid: text::field(&status, "Uid").and_then(|ids| ids.split_ascii_whitespace().nth(1)?.parse().ok()),
-            comm: read::text(&path.join("comm")).ok().map(|comm| comm.trim_end_matches('\n').to_owned()),
-            cgroup: read::text(&path.join("cgroup")).ok().and_then(|text| Cgroup::read(roots, &text)),
+            cgroup: cgroup.filter(|cgroup| cgroup.id == Some(cgroup_id)).map(|cgroup| cgroup.path),
         }
-    }
-
-    /// The cgroup's path, if the process is still in the cgroup that an event names. Walking the hierarchy for an
-    /// id would cost a system call for each cgroup of the host; this costs three.
-    pub(crate) fn cgroup_path(roots: &Roots, pid: u32, cgroup_id: u64) -> Option<String> {
-        let text = read::text(&roots.procfs.join(pid.to_string()).join("cgroup")).ok()?;
-        let cgroup = Cgroup::read(roots, &text)?;
-        (cgroup.id == Some(cgroup_id)).then_some(cgroup.path)
     }
 }
 
@@ -128,11 +110,10 @@ mod tests {
     #[test]
     fn this_process_is_known_and_a_gone_one_is_all_absent() {
         let roots = Roots::default();
-        let this = Process::read(&roots, process::id());
-        assert_eq!(this.tgid, Some(process::id()));
-        assert!(this.start_ns > Some(0) && this.uid.is_some() && this.comm.is_some());
-        assert_eq!(this, Process::read(&roots, process::id()), "the identity of a process does not change");
-        assert_eq!(Process::read(&roots, u32::MAX), Process::default());
+        let this = Process::read(&roots, process::id(), 0);
+        assert!(this.start_ns > Some(0));
+        assert_eq!(this, Process::read(&roots, process::id(), 0), "the identity of a process does not change");
+        assert_eq!(Process::read(&roots, u32::MAX, 0), Process::default());
     }
 
     #[test]
@@ -144,8 +125,8 @@ mod tests {
         fs::create_dir_all(roots.procfs.join("9")).unwrap();
         fs::write(roots.procfs.join("9/cgroup"), "0::/jobs/job_1\n").unwrap();
         let id = fs::metadata(&directory).unwrap().ino();
-        assert_eq!(Process::cgroup_path(&roots, 9, id).as_deref(), Some("/jobs/job_1"));
-        assert_eq!(Process::cgroup_path(&roots, 9, id + 1), None);
-        assert_eq!(Process::cgroup_path(&roots, 10, id), None);
+        assert_eq!(Process::read(&roots, 9, id).cgroup.as_deref(), Some("/jobs/job_1"));
+        assert_eq!(Process::read(&roots, 9, id + 1).cgroup, None);
+        assert_eq!(Process::read(&roots, 10, id).cgroup, None);
     }
 }

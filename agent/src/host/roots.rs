@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 /// Mount points of the kernel's file systems as this process sees them.
 #[derive(Debug, Clone, PartialEq, Eq, clap::Args)]
+#[command(next_help_heading = "Where to look")]
 pub(crate) struct Roots {
     /// Where sysfs is mounted
     #[arg(long = "path.sysfs", value_name = "DIR", default_value = "/sys")]

@@ -169,6 +169,7 @@ impl Symbols {
     }
 
     /// How many functions are known.
+    #[cfg(test)]
     pub(crate) fn len(&self) -> usize {
         self.len
     }
@@ -201,6 +202,11 @@ impl Symbols {
     pub(crate) fn of_module<'a>(&'a self, module: &'a str) -> impl Iterator<Item = Resolved<'a>> {
         let functions = self.functions.values().flatten();
         functions.filter(move |f| f.module.as_deref() == Some(module)).map(|f| self.resolved(f))
+    }
+
+    /// Every function, in no order.
+    pub(crate) fn all(&self) -> impl Iterator<Item = Resolved<'_>> {
+        self.functions.values().flatten().map(|function| self.resolved(function))
     }
 
     fn resolved<'a>(&'a self, function: &'a Function) -> Resolved<'a> {

@@ -139,6 +139,9 @@ impl Context {
         module: &str,
         function: &str,
     ) -> Result<Attached, String> {
+        if let Some(why) = self.wrong_type(hook, module, function) {
+            return Err(why);
+        }
         let boundary = matches!(hook.program, Program::Syscall(_));
         let why_not_fexit = if !self.fexit {
             "not wanted".to_owned()
@@ -157,6 +160,22 @@ impl Context {
             .map_err(|why| format!("{function}: kprobe: {why}; fexit: {why_not_fexit}"))
     }
 
+    /// A function whose result is not what the table says would be misread, by whatever means it is attached.
+    fn wrong_type(&mut self, hook: &Hook, module: &str, function: &str) -> Option<String> {
+        let vmlinux = self.vmlinux.as_ref()?;
+        let (btf, base) = if module.is_empty() {
+            (vmlinux, None)
+        } else {
+            let entry = self.modules.entry(module.to_owned());
+            let read = entry.or_insert_with(|| Btf::module(&self.sysfs, module, vmlinux).ok());
+            (read.as_ref()?, Some(vmlinux))
+        };
+        let (returns, _) = btf.signature(base, btf.function(function)?)?;
+        let event = matches!(hook.program, Program::DeviceEvent | Program::GidEvent);
+        let fits = event || returns_fit(hook.fails, returns);
+        (!fits).then(|| format!("{function} returns {returns:?}, not what the table says"))
+    }
+
     fn fexit(
         &mut self,
         object: &Object,
@@ -166,18 +185,14 @@ impl Context {
         function: &str,
     ) -> Result<Attached, String> {
         let vmlinux = self.vmlinux.as_ref().ok_or("no BTF of the kernel")?;
-        let (btf, base) = if module.is_empty() {
-            (vmlinux, None)
+        let btf = if module.is_empty() {
+            vmlinux
         } else {
             let entry = self.modules.entry(module.to_owned());
             let read = entry.or_insert_with(|| Btf::module(&self.sysfs, module, vmlinux).ok());
-            (read.as_ref().ok_or_else(|| format!("module {module} has no BTF"))?, Some(vmlinux))
+            read.as_ref().ok_or_else(|| format!("module {module} has no BTF"))?
         };
         let id = btf.function(function).ok_or_else(|| format!("{function} has no BTF"))?;
-        let (returns, _) = btf.signature(base, id).ok_or("a broken signature")?;
-        if !matches!(hook.program, Program::DeviceEvent | Program::GidEvent) && !returns_fit(hook.fails, returns) {
-            return Err(format!("{function} returns {returns:?}, not what the table says"));
-        }
         let object_fd = if module.is_empty() { None } else { Some(sys::module_btf(module).map_err(text)?) };
         let cookie = cookie(number, hook).0;
         let mut attached = Attached {

@@ -3,6 +3,8 @@
 //! The format is Documentation/bpf/btf.rst. A module's BTF continues vmlinux's: its type ids and string offsets begin
 //! where those of vmlinux end. Everything is read with checks; a broken file gives an error or no answer.
 
+mod prototype;
+
 use std::collections::HashMap;
 use std::path::Path;
 
@@ -151,11 +153,6 @@ impl Btf {
     /// The id of a function of this object.
     pub(crate) fn function(&self, name: &str) -> Option<u32> {
         self.functions.get(name).copied()
-    }
-
-    /// All functions of this object: name and id.
-    pub(crate) fn functions(&self) -> impl Iterator<Item = (&str, u32)> {
-        self.functions.iter().map(|(name, id)| (name.as_str(), *id))
     }
 
     /// What a function gives back and how many arguments it has.

@@ -11,7 +11,7 @@ use aya::Pod;
 use aya::maps::{Array, HashMap, Map, MapData, MapError, PerCpuArray, PerCpuHashMap, PerCpuValues};
 
 use super::object::Object;
-use super::state::{InFlight, Snapshot};
+use super::state::{ErrorRow, InFlight, Snapshot};
 
 /// Bytes of the values and keys (see `agent_common::record`).
 const CALL: usize = 200;
@@ -65,7 +65,7 @@ fn calls(map: &Map) -> anyhow::Result<Vec<(u32, VerbKey, VerbCounters)>> {
     Ok(entries.iter().map(row).collect())
 }
 
-fn errors(map: &Map) -> anyhow::Result<Vec<(u32, VerbKey, u16, u16, u64)>> {
+fn errors(map: &Map) -> anyhow::Result<Vec<ErrorRow>> {
     let entries: Vec<([u8; ERROR_KEY], PerCpuValues<u64>)> = entries(map)?;
     let row = |(key, values): &([u8; ERROR_KEY], PerCpuValues<u64>)| {
         let packed = word(key, 12);

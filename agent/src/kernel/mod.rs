@@ -13,6 +13,11 @@ mod tracefs;
 mod tracer;
 
 pub(crate) use attach::program_names;
+pub(crate) use btf::Btf;
+#[cfg(test)]
+pub(crate) use object::map_shapes;
+pub(crate) use object::try_fexit;
 pub(crate) use readable::readable;
 pub(crate) use sys::enable_statistics;
+pub(crate) use tracefs::remove_leftovers;
 pub(crate) use tracer::{Options, Tracer};

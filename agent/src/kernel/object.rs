@@ -12,7 +12,9 @@ use aya::maps::Map;
 use aya::{Ebpf, EbpfLoader};
 use aya_obj::generated::bpf_insn;
 
-use super::sys::{self, Kind};
+use super::btf::Btf;
+use super::sys::{self, Kind, Tracing};
+use crate::host::roots::Roots;
 
 /// The kernel side as it was built with this program; empty if it was built without.
 static OBJECT: &[u8] = aya::include_bytes_aligned!(env!("FABRICSCOPE_OBJECT"));
@@ -65,11 +67,6 @@ impl Object {
         Ok(&function.with_context(|| format!("the kernel side has no program {program}"))?.instructions)
     }
 
-    /// The names of all programs of the object.
-    pub(crate) fn programs(&self) -> impl Iterator<Item = &str> {
-        self.code.programs.keys().map(String::as_str)
-    }
-
     /// A map by name.
     ///
     /// # Errors
@@ -98,6 +95,23 @@ impl Object {
     }
 }
 
+/// Loads and attaches a program to a function that every kernel has, and detaches it again: whether this kernel takes
+/// fentry and fexit cannot be told otherwise.
+///
+/// # Errors
+///
+/// Why it does not.
+pub(crate) fn try_fexit(roots: &Roots) -> anyhow::Result<()> {
+    /// Any function of the kernel itself with an argument: it is attached to for an instant only.
+    const FUNCTIONS: [&str; 2] = ["do_sys_openat2", "vfs_read"];
+    let vmlinux = Btf::vmlinux(&roots.sysfs)?;
+    let function = FUNCTIONS.iter().find_map(|name| vmlinux.function(name)).context("no function to try it on")?;
+    let kind = Kind::Tracing { at: Tracing::Entry, function, object: None };
+    let program = Object::load()?.program("device_event_fentry", "trial", kind).context("loading a program")?;
+    sys::link_tracing(program.as_fd(), Tracing::Entry, 0).context("attaching a program")?;
+    Ok(())
+}
+
 /// The descriptor of a map of one of the types in use.
 fn fd(map: &Map) -> Option<i32> {
     match map {
@@ -108,5 +122,34 @@ fn fd(map: &Map) -> Option<i32> {
         | Map::PerCpuHashMap(data)
         | Map::RingBuf(data) => Some(data.fd().as_fd().as_raw_fd()),
         _ => None,
+    }
+}
+
+/// The object's maps: name, and bytes of key and value and number of entries. Empty if built without the kernel side.
+#[cfg(test)]
+pub(crate) fn map_shapes() -> Vec<(String, [usize; 3])> {
+    let object = aya_obj::Object::parse(OBJECT).ok();
+    let maps = object.iter().flat_map(|object| &object.maps);
+    let shape = |map: &aya_obj::Map| [map.key_size(), map.value_size(), map.max_entries()].map(|word| word as usize);
+    maps.filter(|(name, _)| !name.starts_with('.')).map(|(name, map)| (name.clone(), shape(map))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::probes::Hook;
+
+    #[test]
+    fn every_program_of_the_object_is_in_the_probe_table_and_the_other_way_round() {
+        if OBJECT.is_empty() {
+            eprintln!("skipped: built without the kernel side");
+            return;
+        }
+        let object = aya_obj::Object::parse(OBJECT).expect("the object is one");
+        let built: BTreeSet<&str> = object.programs.keys().map(String::as_str).collect();
+        let named: BTreeSet<&str> = Hook::all().flat_map(|(_, hook)| crate::kernel::program_names(hook)).collect();
+        assert_eq!(built, named);
     }
 }

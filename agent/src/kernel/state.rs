@@ -122,13 +122,16 @@ pub(crate) struct InFlight {
     pub(crate) start_ns: u64,
 }
 
+/// Failures counted: device number, verb, positive errno, the answering hook's row, and how many.
+pub(crate) type ErrorRow = (u32, VerbKey, u16, u16, u64);
+
 /// One reading of the kernel side's counters. All count from when the programs were loaded.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Snapshot {
     /// Calls by device number and verb.
     pub(crate) calls: Vec<(u32, VerbKey, VerbCounters)>,
     /// Failures by device number, verb, positive errno and the answering hook's row.
-    pub(crate) errors: Vec<(u32, VerbKey, u16, u16, u64)>,
+    pub(crate) errors: Vec<ErrorRow>,
     /// Durations of successful calls by verb; see `agent_common::histogram`.
     pub(crate) durations: Vec<(VerbKey, [u64; BUCKETS])>,
     /// Losses by slot of `agent_common::counter::TABLE`.

@@ -121,7 +121,7 @@ impl Tracer {
     pub(crate) fn refresh(&mut self) -> anyhow::Result<bool> {
         let now = Instant::now();
         let modules = loaded_modules(&self.roots.procfs)?;
-        let released = self.slots.iter_mut().fold(false, |any, slot| slot.release(now) || any);
+        let released = self.slots.iter_mut().filter_map(|slot| slot.release(now).then_some(())).count() > 0;
         if self.modules.as_ref() == Some(&modules) && !released {
             return Ok(false);
         }
@@ -138,10 +138,21 @@ impl Tracer {
             .with_context(|| format!("reading {}", self.roots.procfs.join("kallsyms").display()))?;
         self.modules = Some(modules);
         self.offsets()?;
-        for slot in &mut self.slots {
-            slot.attach(now, &mut self.context, &self.object);
-        }
+        self.attach_all(now);
         Ok(true)
+    }
+
+    /// Attaches what is wanted. A row that stands in for another comes after it, and leaves when that one comes.
+    fn attach_all(&mut self, now: Instant) {
+        for index in 0..self.slots.len() {
+            let (before, rest) = self.slots.split_at_mut(index);
+            let Some(slot) = rest.first_mut() else { break };
+            let attached = |other: &str| before.iter().any(|slot| slot.hook.name == other && slot.attached.is_some());
+            match slot.hook.unless.filter(|other| attached(other)) {
+                Some(other) => slot.stand_back(other, now, &self.context),
+                None => slot.attach(now, &mut self.context, &self.object),
+            }
+        }
     }
 
     /// Gives the kernel side the offsets that this kernel's type information and trace events tell.
@@ -270,9 +281,24 @@ impl Slot {
             State::Attached { module, .. } if !module.is_empty() => modules.contains(module),
             _ => self.hook.modules.iter().any(|module| modules.iter().any(|gone| gone == module)),
         };
-        if !in_one {
-            return;
+        if in_one {
+            self.detach(State::Waiting("its module was unloaded".to_owned()), now, context);
         }
+    }
+
+    /// Leaves the place to the row that it would stand in for.
+    fn stand_back(&mut self, other: &str, now: Instant, context: &Context) {
+        if self.wanted {
+            self.detach(State::Disabled(format!("{other} is attached")), now, context);
+        }
+    }
+
+    /// Keeps what was counted, detaches, and says why. Without an attachment only the reason changes.
+    fn detach(&mut self, state: State, now: Instant, context: &Context) {
+        let Some(attached) = &self.attached else {
+            self.state = state;
+            return;
+        };
         let profile = context.events.as_ref().map(Events::profile).unwrap_or_default();
         self.past_missed += attached.missed(&profile);
         let account = attached.account();
@@ -280,7 +306,7 @@ impl Slot {
         self.past.run_count += account.run_count;
         self.past.recursion_misses += account.recursion_misses;
         self.attached = None;
-        self.state = State::Waiting("its module was unloaded".to_owned());
+        self.state = state;
         self.changed(now);
     }
 

@@ -4,7 +4,7 @@
 
 mod page;
 mod seats;
-mod table;
+pub(crate) mod table;
 #[cfg(test)]
 mod tests;
 mod verbs;
@@ -13,10 +13,11 @@ use crate::config::limits;
 use crate::daemon::handle::{Info, Loss};
 use crate::host::rdma::{RdmaDevice, RdmaFacts};
 use crate::kernel::state::{HookState, Snapshot, State};
-use crate::probes::{Hook, Subject};
+use crate::probes::{Hook, Layer, Subject};
 use crate::verbs::asynchronous::{cm_name, device_name};
 use page::{Page, Value};
 use seats::{OTHER, Seats, UNKNOWN};
+use std::collections::BTreeMap;
 use table::Metric;
 use verbs::DeviceNames;
 
@@ -144,23 +145,31 @@ fn add_info(page: &mut Page, reading: &Reading<'_>) {
     }
 }
 
+/// Hooks that are not wanted have no series, nor have those of drivers that are not on this host.
 #[expect(clippy::cast_precision_loss, reason = "seconds of run time need no more than 53 bits")]
 fn add_hooks(page: &mut Page, hooks: &[HookState]) {
+    let mut programs: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
     for state in hooks {
-        let Some(hook) = Hook::by_number(state.number).filter(|_| !matches!(state.state, State::Disabled(_))) else {
-            continue;
-        };
-        page.add(Metric::HookAttached, &[hook.name], Value::Whole(u64::from(state.state.is_attached())));
-        if let State::Attached { how, function, .. } = &state.state {
-            page.add(Metric::HookInfo, &[hook.name, hook.layer.name(), function, how.name()], Value::Whole(1));
+        let Some(hook) = Hook::by_number(state.number) else { continue };
+        match &state.state {
+            State::Disabled(_) => continue,
+            State::Waiting(_) if hook.layer >= Layer::Driver && state.transitions == 0 => continue,
+            State::Attached { how, function, .. } => {
+                page.add(Metric::HookInfo, &[hook.name, hook.layer.name(), function, how.name()], Value::Whole(1));
+            }
+            _ => {}
         }
-        if state.transitions > 0 {
+        page.add(Metric::HookAttached, &[hook.name], Value::Whole(u64::from(state.state.is_attached())));
+        if state.transitions > 1 {
             page.add(Metric::HookTransitions, &[hook.name], Value::Whole(state.transitions));
         }
-        if state.run_count > 0 {
-            page.add(Metric::RunCount, &[hook.name], Value::Whole(state.run_count));
-            page.add(Metric::RunTime, &[hook.name], Value::Seconds(state.run_time_ns as f64 * 1e-9));
-        }
+        let sum = programs.entry(hook.program.name()).or_default();
+        sum.0 = sum.0.saturating_add(state.run_count);
+        sum.1 = sum.1.saturating_add(state.run_time_ns);
+    }
+    for (program, (count, time_ns)) in programs.into_iter().filter(|(_, (count, _))| *count > 0) {
+        page.add(Metric::RunCount, &[program], Value::Whole(count));
+        page.add(Metric::RunTime, &[program], Value::Seconds(time_ns as f64 * 1e-9));
     }
 }
 

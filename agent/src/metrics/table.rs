@@ -77,17 +77,17 @@ table! {
     ProbeRejections, Counter, "fabricscope_verbs_probe_rejections_total", ["device", "verb"],
         "Verbs calls that only asked what there is, and were refused: no failures.";
     HookTransitions, Counter, "fabricscope_hook_transitions_total", ["hook"],
-        "How often the hook was attached or detached.";
+        "How often the hook was attached or detached; absent for one that was attached once and stayed.";
     HookInfo, Gauge, "fabricscope_hook_info", ["hook", "layer", "function", "attach"],
         "Where a running hook stands, which kernel function it took and by which means; always 1.";
     CallDuration, Histogram, "fabricscope_verbs_call_duration_seconds", ["verb"],
         "How long successful life-cycle calls took, in seconds, all devices together.";
     LogEvicted, Counter, "fabricscope_log_signatures_evicted_total", [],
         "Kinds of failure whose folding in the log ended early to make room for others.";
-    RunCount, Counter, "fabricscope_program_run_count_total", ["hook"],
-        "How often the hook's own programs ran, while that was measured.";
-    RunTime, Counter, "fabricscope_program_run_time_seconds_total", ["hook"],
-        "How long the hook's own programs ran, in seconds, while that was measured.";
+    RunCount, Counter, "fabricscope_program_run_count_total", ["program"],
+        "How often the kernel side's programs ran for all their hooks, while that was measured.";
+    RunTime, Counter, "fabricscope_program_run_time_seconds_total", ["program"],
+        "How long the kernel side's programs ran for all their hooks, in seconds, while that was measured.";
 }
 
 impl Metric {

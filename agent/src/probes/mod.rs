@@ -2,8 +2,22 @@
 //!
 //! A row says where in the stack a hook stands, which kernel functions to try (the first that exists and can be
 //! attached is taken), how the function says that it failed, and which driver it belongs to. Its number is its place
-//! here. Rows marked `default` are always on; the others attach only for a session.
+//! here. Rows marked `default` are always on; the others attach only for a session. [`discover`] is how the default set
+//! was found, as code.
+//!
+//! # Adding a row
+//!
+//! 1. Look the function up with its type: `fabricscope hooks --discover -o functions`, on a kernel whose modules are
+//!    loaded, lists every function of the RDMA modules with what it returns.
+//! 2. Write one line into the layer's or driver's file in `table/`: a stable name, the functions to try, and how they
+//!    fail (`.long()` for `long`, `ssize_t` and pointers; nothing for `int`). A function that returns something else
+//!    must not stand here: its result would be misread. `.session()` unless discovery ends in it, `.unverified()` unless
+//!    it was seen to attach.
+//! 3. Run the tests: names are unique, each row fails as the recorded kernel's types say, and a row is in the default
+//!    set exactly if discovery ends in it or `discover::exceptions` gives the reason why not. The lab tests attach it.
 
+pub(crate) mod discover;
+pub(crate) mod memory;
 mod table;
 
 pub(crate) use table::TABLE;
@@ -92,6 +106,21 @@ pub(crate) enum Program {
     CmEvent,
 }
 
+impl Program {
+    /// The name used in metrics.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Syscall(_) => "boundary",
+            Self::Inner => "inner",
+            Self::Framework => "framework",
+            Self::DeviceEvent => "device_event",
+            Self::GidEvent => "gid_event",
+            Self::Mlx5Command => "mlx5_command",
+            Self::CmEvent => "cm_event",
+        }
+    }
+}
+
 /// How a function says that it failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fails {
@@ -122,6 +151,8 @@ pub(crate) struct Hook {
     pub(crate) default: bool,
     /// Seen to attach on a kernel; else taken from the driver's source only.
     pub(crate) verified: bool,
+    /// The row that this one stands in for: it attaches only while that one is not attached.
+    pub(crate) unless: Option<&'static str>,
 }
 
 impl Hook {
@@ -162,6 +193,15 @@ mod tests {
             assert_eq!(Layer::from_number(layer.number()), Some(layer));
         }
         assert_eq!(Layer::from_number(4), None);
+    }
+
+    #[test]
+    fn a_row_that_stands_in_for_another_comes_after_it() {
+        for (number, hook) in Hook::all() {
+            let Some(other) = hook.unless else { continue };
+            let first = Hook::all().find(|(_, row)| row.name == other).map(|(number, _)| number);
+            assert!(first.is_some_and(|first| first < number), "{}", hook.name);
+        }
     }
 
     #[test]

@@ -34,6 +34,3 @@ pub(crate) const FILTER_DEVICE: usize = 63;
 
 /// Bytes of a verb's name in a filter; the longest that has one is far below.
 pub(crate) const FILTER_VERB: usize = 64;
-
-/// Events that wait in the client for whoever reads them.
-pub(crate) const CLIENT_QUEUE: usize = 256;

@@ -35,6 +35,8 @@ pub(crate) struct AgentStatus {
     pub(crate) hooks_wanted: u32,
     /// What does not run as configured and why.
     pub(crate) degraded: Vec<String>,
+    /// Hooks that do not run though nothing is wrong, by reason.
+    pub(crate) idle: Vec<String>,
     /// Verbs calls that returned.
     pub(crate) calls: u64,
     /// Of these, failures.

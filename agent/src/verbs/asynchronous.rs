@@ -89,9 +89,6 @@ pub(crate) fn cm_name(event: u32) -> Cow<'static, str> {
     name(&CM, event)
 }
 
-/// How many connection manager events have a name.
-pub(crate) const CM_NAMES: u32 = CM.len() as u32;
-
 /// The name of a device event, as libibverbs spells it without its prefix.
 pub(crate) fn device_name(event: u32) -> Cow<'static, str> {
     name(&DEVICE, event)

@@ -34,8 +34,10 @@ pub(crate) struct Origin<'a> {
 ///
 /// Only if `out` cannot be written.
 pub(crate) fn write_line(event: &Event, origin: Origin<'_>, out: &mut impl Write) -> io::Result<()> {
-    serde_json::to_writer(&mut *out, &Record::of(event, origin))?;
-    out.write_all(b"\n")
+    // In one piece: a traced command may write to the same pipe in between.
+    let mut line = serde_json::to_vec(&Record::of(event, origin))?;
+    line.push(b'\n');
+    out.write_all(&line)
 }
 
 /// The moment as RFC 3339 with nanoseconds, in UTC; `None` for one beyond the year 9999.
@@ -106,6 +108,7 @@ pub(crate) struct VerbsRecord<'a> {
     errno: Cow<'static, str>,
     error: i32,
     message: Option<&'static str>,
+    cause: Option<&'a str>,
     layer: &'static str,
     function: &'a str,
     chain: Vec<LinkRecord<'a>>,
@@ -119,6 +122,8 @@ pub(crate) struct VerbsRecord<'a> {
     comm: &'a str,
     uid: u32,
     cgroup_id: u64,
+    cgroup: Option<&'a str>,
+    process_start_ns: Option<u64>,
     duration_ns: Option<u64>,
     qp: Option<QpRecord>,
     mr: Option<MrRecord>,
@@ -160,7 +165,10 @@ impl<'a> VerbsRecord<'a> {
             tid: failure.tid,
             comm: &failure.comm,
             uid: failure.uid,
+            cause: failure.cause.as_deref(),
             cgroup_id: failure.cgroup_id,
+            cgroup: failure.process.cgroup.as_deref(),
+            process_start_ns: failure.process.start_ns,
             duration_ns: failure.duration_ns,
             qp: QpRecord::of(request.qp.as_ref(), failure.qp.as_ref()),
             mr: request.mr.as_ref().map(MrRecord::of),

@@ -1,6 +1,7 @@
 //! The verbs tracer on the user side: names, requests, records.
 
 pub(crate) mod asynchronous;
+pub(crate) mod cause;
 pub(crate) mod json;
 pub(crate) mod names;
 pub(crate) mod record;

@@ -1,6 +1,7 @@
 //! From the bytes of a ring-buffer record to an event. Every field is read with checks; a record that is too short, of
 //! an unknown kind or with impossible lengths is an error, and never a wrong event.
 
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::{Duration, Instant, SystemTime};
@@ -9,8 +10,9 @@ use agent_common::record::{ATTR_BYTES, ATTRS, CHAIN, COMM, DEVICE_NAME, PAYLOAD,
 use agent_common::verb::VerbKey;
 use bytes::Buf;
 
-use super::{asynchronous, names, request};
+use super::{asynchronous, cause, names, request};
 use crate::event::{CmEvent, DeviceEvent, Event, Failure, Firmware, KnownQp, Link};
+use crate::host::process::Process;
 use crate::host::rdma::RdmaFacts;
 use crate::host::roots::Roots;
 use crate::probes::{Hook, Layer};
@@ -51,6 +53,31 @@ pub(crate) struct Decoder {
     functions: Vec<Option<String>>,
     /// What `CLOCK_MONOTONIC` has to be added to.
     epoch: SystemTime,
+    processes: RefCell<Processes>,
+}
+
+/// The processes last looked at: one that fails in a storm is looked at once a second.
+#[derive(Debug, Default)]
+struct Processes(HashMap<(u32, u64), (Instant, Process)>);
+
+impl Processes {
+    /// The most processes that are remembered.
+    const MOST: usize = 1024;
+    /// How long what was seen holds.
+    const FRESH: Duration = Duration::from_secs(1);
+
+    fn get(&mut self, roots: &Roots, pid: u32, cgroup_id: u64) -> Process {
+        if self.0.len() >= Self::MOST {
+            self.0.clear();
+        }
+        let now = Instant::now();
+        let read = || (now, Process::read(roots, pid, cgroup_id));
+        let entry = self.0.entry((pid, cgroup_id)).or_insert_with(read);
+        if now.duration_since(entry.0) > Self::FRESH {
+            *entry = read();
+        }
+        entry.1.clone()
+    }
 }
 
 impl Decoder {
@@ -63,6 +90,7 @@ impl Decoder {
             looked: Instant::now(),
             functions: Vec::new(),
             epoch: epoch(),
+            processes: RefCell::default(),
         };
         decoder.look();
         decoder
@@ -130,14 +158,15 @@ impl Decoder {
         let core_in = used(take(&mut b, REQUEST)?, request_len, 1, "request's length")?;
         let answer = usize::try_from(answer).ok().and_then(|index| chain.get(index)).cloned();
         let key = VerbKey(key);
+        let device = self.device_of(rdev);
         let has = |bit| flags & bit != 0;
-        Ok(Failure {
+        let mut failure = Failure {
             time: self.time(monotonic_ns),
             monotonic_ns,
             duration_ns: has(flag::TIMED).then_some(duration_ns),
             key,
             verb: names::verb_name(key),
-            device: self.device_of(rdev).map(str::to_owned),
+            device: device.map(str::to_owned),
             errno: errno(error).ok_or(DecodeError::Field("error"))?,
             answer: answer.ok_or(DecodeError::Field("answer"))?,
             chain,
@@ -148,11 +177,15 @@ impl Decoder {
             uid,
             comm,
             cgroup_id,
+            process: self.processes.borrow_mut().get(&self.roots, pid, cgroup_id),
             probe: has(flag::PROBE),
             unsupported: has(flag::UNSUPPORTED),
             qp: has(flag::QP).then_some(KnownQp { number, kind, state }),
             request: request::decode(&request::RawRequest { key, attrs, core_in, payload }),
-        })
+            cause: None,
+        };
+        failure.cause = cause::cause(&failure, device.and_then(|name| self.devices.device(name)));
+        Ok(failure)
     }
 
     fn chain(&self, mut bytes: &[u8], length: u32) -> Result<Vec<Link>, DecodeError> {

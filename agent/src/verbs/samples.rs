@@ -9,6 +9,7 @@ use super::request::types::{
     Access, Ah, Caps, Cm, Cq, Endpoint, Mr, MrKind, Mtu, Qp, QpAttrMask, QpState, QpType, Request, Srq,
 };
 use crate::event::{CmEvent, DeviceEvent, Event, Failure, Firmware, KnownQp, Link};
+use crate::host::process::Process;
 use crate::probes::Layer;
 
 /// 2026-03-01 12:34:56.789000123 UTC.
@@ -111,6 +112,8 @@ fn failure() -> Failure {
         uid: 1000,
         comm: "trainer".to_owned(),
         cgroup_id: 9001,
+        process: Process { start_ns: Some(47_110_000_000), cgroup: Some("/jobs/job_42".to_owned()) },
+        cause: None,
         probe: false,
         unsupported: false,
         qp: Some(KnownQp { number: 291, kind: 2, state: 1 }),

@@ -115,6 +115,7 @@ fn failure_detail(failure: &Failure) -> String {
     if failure.unsupported {
         parts.add("unsupported");
     }
+    parts.add_known(failure.cause.as_ref(), Clone::clone);
     let request = &failure.request;
     qp_detail(failure, &mut parts);
     if let Some(mr) = &request.mr {

@@ -382,6 +382,15 @@ pub struct VerbsFailure {
     /// What was being built.
     #[prost(message, optional, tag = "20")]
     pub request: ::core::option::Option<Request>,
+    /// The cgroup's path, if the process was still in it when it was looked at.
+    #[prost(string, optional, tag = "21")]
+    pub cgroup: ::core::option::Option<::prost::alloc::string::String>,
+    /// When the process started, in nanoseconds since boot, to 10 ms: with the id it names the process for good.
+    #[prost(uint64, optional, tag = "22")]
+    pub process_start_ns: ::core::option::Option<u64>,
+    /// What most likely lies behind it, in one sentence.
+    #[prost(string, optional, tag = "23")]
+    pub cause: ::core::option::Option<::prost::alloc::string::String>,
 }
 /// A verb by number.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
@@ -736,6 +745,9 @@ pub struct GetStatusResponse {
     /// RDMA devices by name.
     #[prost(message, repeated, tag = "11")]
     pub devices: ::prost::alloc::vec::Vec<Device>,
+    /// Hooks that do not run though nothing is wrong, by reason: their module is not loaded, say.
+    #[prost(string, repeated, tag = "12")]
+    pub idle: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
 /// One way to lose something.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]

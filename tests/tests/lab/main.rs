@@ -5,6 +5,7 @@
 mod bare;
 mod calls;
 mod daemon;
+mod drivers;
 mod leftovers;
 mod load;
 mod notices;
@@ -19,13 +20,14 @@ macro_rules! kernels {
         mod $module {
             use tests::scenario::Run;
 
-            use crate::{bare, calls, daemon, leftovers, load, notices, programs, reload, requests};
+            use crate::{bare, calls, daemon, drivers, leftovers, load, notices, programs, reload, requests};
 
             static FACTS: Run = Run::new($kernel, &calls::FACTS);
             static CALLS: Run = Run::new($kernel, &calls::CALLS);
             static LOAD: Run = Run::new($kernel, &load::SCENARIO);
             static PROGRAMS: Run = Run::new($kernel, &programs::SCENARIO);
             static DAEMON: Run = Run::new($kernel, &daemon::SCENARIO);
+            static DRIVERS: Run = Run::new($kernel, &drivers::SCENARIO);
             static LEFTOVERS: Run = Run::new($kernel, &leftovers::SCENARIO);
             static NOTICES: Run = Run::new($kernel, &notices::SCENARIO);
             static RELOAD: Run = Run::new($kernel, &reload::SCENARIO);
@@ -48,6 +50,12 @@ macro_rules! kernels {
                 sleeping_calls_are_all_seen: load::block(&LOAD),
                 the_daemons_counters_start_at_zero_and_are_exact: daemon::counters(&DAEMON),
                 a_hanging_call_shows_while_it_hangs: daemon::hanging(&DAEMON),
+                every_row_attaches_whose_function_is_there: drivers::all(&DRIVERS),
+                the_default_set_attaches_and_nothing_else: drivers::default_set(&DRIVERS),
+                hooks_do_not_hold_drivers: drivers::drivers_are_not_held(&DRIVERS),
+                functions_return_what_the_table_says: drivers::results_are_what_the_table_says(&DRIVERS),
+                discovery_ends_in_the_default_set: drivers::discovery(&DRIVERS),
+                the_maps_take_the_memory_that_is_said: drivers::memory(&DRIVERS),
                 good_programs_show_what_strace_shows: programs::good(&PROGRAMS),
                 calls_are_counted_as_strace_counts_them: programs::counted(&PROGRAMS),
                 a_wrong_gid_index_is_named: programs::wrong_gid(&PROGRAMS),

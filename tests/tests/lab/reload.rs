@@ -16,7 +16,7 @@ pub(crate) const SCENARIO: Scenario = Scenario {
     name: "reload",
     script: r#"hook=rxe_check_qp_caps
 attached() { holds "fabricscope_hook_attached{hook=\"$hook\"}" "== $1"; }
-quarantined() { fabricscope status -o json | jq -e --arg hook $hook '.agent.degraded | any(contains($hook) and contains("quarantined"))' > /dev/null; }
+quarantined() { fabricscope status -o json > $out/flapping.status; jq -e --arg hook $hook '.agent.degraded | any(contains($hook) and contains("quarantined"))' $out/flapping.status > /dev/null; }
 start_agent 'quarantine.transitions = 6' "quarantine.window = '5m'" || exit 1
 until_true 'attached 1' || exit 1
 scrape /metrics > $out/first.metrics
@@ -37,7 +37,6 @@ until_true "grep -q open_device $out/held.rows"
 until_true "[ -s $out/held.deleted ]" 3 && cp $out/held.deleted $out/held.early
 echo >&9; wait'
 until_true 'scrape /healthz | grep -q "200 OK"' || exit 1
-scrape /metrics > $out/held.metrics
 rdma link delete $peer
 rmmod rdma_rxe
 
@@ -45,12 +44,11 @@ rmmod rdma_rxe
 for round in 1 2 3 4 5 6 7 8; do
     modprobe rdma_rxe; until_true 'attached 1 || quarantined'
     quarantined && break
+    began=$SECONDS
     rmmod rdma_rxe; until_true 'attached 0'
     quarantined && break
 done
 [ -d /sys/module/rdma_rxe ] || modprobe rdma_rxe
-began=$SECONDS
-fabricscope status -o json > $out/flapping.status
 scrape /metrics > $out/flapping.metrics
 add_links
 trace meanwhile -- bash -c '$workload storm $device 1 5 > $out/meanwhile.gang'
@@ -90,7 +88,8 @@ pub(crate) fn reloaded(run: &Run) {
     assert_eq!(run.output().unwrap().file("agent.status").unwrap().trim(), "0");
 }
 
-/// Kernels that let a device go at once fail what comes after with EIO; the others wait for the program.
+/// Kernels that let a device go at once fail what comes after with EIO; the others wait for the program. (The event of
+/// it is told to the open file alone, without ib_dispatch_event.)
 #[track_caller]
 pub(crate) fn held(run: &Run) {
     let output = run.output().unwrap();
@@ -103,9 +102,6 @@ pub(crate) fn held(run: &Run) {
     let own: Vec<_> = traced.events.iter().filter(|event| event.verb == "reg_mr").collect();
     assert_eq!(own.len(), 1, "{}", traced.show());
     assert_eq!((own[0].errno.as_deref(), own[0].device.as_deref()), (Some(errno), Some("rxe0")), "{}", traced.show());
-    let metrics = output.file("held.metrics").unwrap();
-    let fatal = sum(&metrics, "fabricscope_device_events_total", &[("device", "rxe0"), ("event", "device_fatal")]);
-    assert_eq!(fatal.is_some_and(|count| count >= 1.0), early, "{fatal:?}");
 }
 
 /// A hook whose driver comes and goes too often is left alone for a while, by name; the others are not.
@@ -123,6 +119,6 @@ pub(crate) fn quarantined(run: &Run) {
     let traced = run.traced("meanwhile").unwrap();
     assert_eq!(traced.events.iter().filter(|event| event.verb == "reg_mr").count(), 5, "{}", traced.show());
     let seconds: u64 = output.file("quarantine.seconds").unwrap().trim().parse().unwrap();
-    assert!((20..90).contains(&seconds), "{seconds}");
+    assert!((29..120).contains(&seconds), "{seconds}");
     assert!(!degraded("released").iter().any(|text| text.contains(HOOK)), "{:?}", degraded("released"));
 }

@@ -121,6 +121,9 @@ impl<W: Write> Screen<'_, W> {
         )?;
         let hooks = format!("{} of {} attached", status.hooks_attached, status.hooks_wanted);
         self.line("hooks", if status.hooks_attached < status.hooks_wanted { YELLOW } else { GREEN }, &hooks)?;
+        for (number, why) in status.idle.iter().enumerate() {
+            self.line(if number == 0 { "idle" } else { "" }, plain, why)?;
+        }
         let (calls, failures, probes) = (status.calls, status.failures, status.probes);
         let counts = format!("{calls}, of these {failures} failed and {probes} only probed");
         self.line("calls", if failures > 0 { RED } else { plain }, &counts)?;

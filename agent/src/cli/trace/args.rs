@@ -9,6 +9,7 @@ use crate::daemon::handle::Filter;
 use crate::host::errno::errno_number;
 use crate::host::roots::Roots;
 use crate::probes::Subject;
+use crate::verbs::names::all_names;
 
 /// What to trace.
 #[derive(Debug, Subcommand)]
@@ -67,7 +68,7 @@ pub(crate) struct VerbsArgs {
     #[arg(long, value_name = "NAME")]
     device: Option<String>,
     /// Only this verb, such as reg_mr
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = verb)]
     verb: Option<String>,
     /// Only this error, such as ENOMEM or 12
     #[arg(long, value_name = "ERROR", value_parser = errno)]
@@ -155,6 +156,24 @@ fn errno(text: &str) -> Result<i32, String> {
     number.or_else(|| errno_number(&text.to_ascii_uppercase())).ok_or_else(|| "no such error; try ENOMEM or 12".into())
 }
 
+/// A verb by its name, or by its number as those without a name are shown. What is not known would show nothing for
+/// ever.
+fn verb(text: &str) -> Result<String, String> {
+    let numbered = ["object_0x", "command_", "unknown"].iter().any(|part| text.contains(part));
+    if numbered || all_names().any(|name| name == text) {
+        return Ok(text.to_owned());
+    }
+    let alike = |name: &str| name.bytes().zip(text.bytes()).take_while(|(a, b)| a == b).count();
+    let mut near: Vec<&str> = all_names().filter(|name| alike(name) >= 3).collect();
+    near.sort_by_key(|name| (std::cmp::Reverse(alike(name)), *name));
+    near.dedup();
+    near.truncate(5);
+    if near.is_empty() {
+        near = vec!["reg_mr", "create_qp", "modify_qp", "rdma_connect"]
+    }
+    Err(format!("no such verb; try {}", near.join(", ")))
+}
+
 /// A time with its unit.
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     const UNITS: [(&str, f64); 4] = [("ms", 1e-3), ("s", 1.0), ("m", 60.0), ("h", 3600.0)];
@@ -186,6 +205,17 @@ mod tests {
         ];
         for (text, expected) in rows {
             assert_eq!(duration(text).ok(), expected.map(Duration::from_millis), "{text}");
+        }
+    }
+
+    #[test]
+    fn verbs_go_by_their_names_and_what_is_near_is_told() {
+        for known in ["reg_mr", "rdma_connect", "mmap", "mlx5.object_0x1007.method_0x3", "command_99", "unknown"] {
+            assert_eq!(verb(known).as_deref(), Ok(known));
+        }
+        for (wrong, near) in [("reg_mrr", "try reg_mr,"), ("modify", "modify_qp"), ("zzz", "reg_mr"), ("", "reg_mr")] {
+            let says = verb(wrong).unwrap_err();
+            assert!(says.contains(near), "{wrong}: {says}");
         }
     }
 

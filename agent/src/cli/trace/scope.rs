@@ -29,7 +29,8 @@ impl Scope {
         let own = own.context("this host has no cgroup v2 hierarchy, by which a command's children are told")?;
         let name = format!("fabricscope-trace-{}", std::process::id());
         let folder = roots.cgroupfs().join(own.trim_start_matches('/')).join(name);
-        std::fs::create_dir(&folder).with_context(|| format!("making the cgroup {}", folder.display()))?;
+        std::fs::create_dir(&folder)
+            .with_context(|| format!("making the cgroup {} (this needs root)", folder.display()))?;
         // A cgroup's id is the number of its folder's inode.
         let id = match std::fs::metadata(&folder) {
             Ok(metadata) => metadata.ino(),

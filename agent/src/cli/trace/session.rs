@@ -15,6 +15,7 @@ use super::source::Source;
 use super::stuck;
 use super::summary::Summary;
 use crate::cli::EXIT_NOTHING_ATTACHED;
+use crate::cli::client::is_unreachable;
 use crate::daemon::handle::Filter;
 use crate::event::Event;
 use crate::host::kernel::KernelFacts;
@@ -30,19 +31,14 @@ const WAIT: Duration = Duration::from_millis(100);
 /// Runs a session.
 pub(crate) fn run(args: &Trace) -> anyhow::Result<ExitCode> {
     let mut wish = args.wish();
-    check_device(&wish)?;
     let stop = Arc::new(AtomicBool::new(false));
     for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
         signal_hook::flag::register(signal, Arc::clone(&stop)).context("installing a signal handler")?;
     }
-    let scope = if wish.session.command.is_empty() { None } else { Some(Scope::new(&wish.session.roots)?) };
-    // Events of devices and of the connection manager belong to no process: all of the command's time are shown.
-    if let Some(scope) = scope.as_ref().filter(|_| wish.filter.kinds.contains(&Subject::Verbs)) {
-        wish.filter.cgroup_id = Some(scope.id);
-    }
-    let source = match Source::open(&wish) {
-        Ok(source) => source,
-        Err(error) if scope.is_some() => {
+    let (scope, source) = match prepare(&mut wish) {
+        Ok(ready) => ready,
+        // The command's own statuses are passed on, so this one says that it was not run.
+        Err(error) if !wish.session.command.is_empty() && !is_unreachable(&error) => {
             eprintln!("fabricscope: {error:#}");
             return Ok(ExitCode::from(EXIT_NOTHING_ATTACHED));
         }
@@ -63,6 +59,18 @@ pub(crate) fn run(args: &Trace) -> anyhow::Result<ExitCode> {
     ended?;
     session.close()?;
     Ok(status.map_or(ExitCode::SUCCESS, exit_code))
+}
+
+/// Makes everything that must be there before the command starts.
+fn prepare(wish: &mut Wish<'_>) -> anyhow::Result<(Option<Scope>, Source)> {
+    check_device(wish)?;
+    let scope = if wish.session.command.is_empty() { None } else { Some(Scope::new(&wish.session.roots)?) };
+    // Events of devices and of the connection manager belong to no process: all of the command's time are shown.
+    if let Some(scope) = scope.as_ref().filter(|_| wish.filter.kinds.contains(&Subject::Verbs)) {
+        wish.filter.cgroup_id = Some(scope.id);
+    }
+    let source = Source::open(wish)?;
+    Ok((scope, source))
 }
 
 struct Session {

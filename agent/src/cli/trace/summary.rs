@@ -73,12 +73,15 @@ impl Summary {
     pub(crate) fn print(&self, out: &mut impl Write) -> io::Result<()> {
         writeln!(out)?;
         let lost: u64 = self.lost.values().sum::<u64>() + self.missed;
+        let shown = number(self.shown, "event");
         if let Some(calls) = &self.calls {
             let (calls, failures, probes) = calls.values().fold((0, 0, 0), |a, b| (a.0 + b.0, a.1 + b.1, a.2 + b.2));
-            writeln!(out, "{calls} calls, {failures} failures, {lost} lost")?;
-            writeln!(out, "{probes} refused probes, {} events shown", self.shown)?;
+            let (calls, failures) = (number(calls, "call"), number(failures, "failure"));
+            // The kernel side counts for the whole host, whatever the session was asked to show.
+            let probes = number(probes, "refused probe");
+            writeln!(out, "{shown} shown; on the whole host: {calls}, {failures}, {probes}, {lost} lost")?;
         } else {
-            writeln!(out, "{} events shown, {lost} lost", self.shown)?;
+            writeln!(out, "{shown} shown, {lost} lost")?;
         }
         let mut groups: Vec<_> = self.groups.iter().collect();
         groups.sort_by(|a, b| b.1.cmp(a.1));
@@ -96,6 +99,11 @@ impl Summary {
         }
         Ok(())
     }
+}
+
+/// `1 call`, `2 calls`
+fn number(count: u64, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
 fn failure_group(failure: &Failure) -> (String, String, String) {

@@ -62,6 +62,7 @@ pub(crate) fn status_to_wire(status: &Status) -> v1::GetStatusResponse {
         last_failures: status.last_failures.iter().map(|event| event_to_wire(event, &status.info)).collect(),
         losses: status.lost.iter().map(Into::into).collect(),
         devices: status.devices.iter().map(Into::into).collect(),
+        idle: status.idle.clone(),
     }
 }
 
@@ -75,6 +76,7 @@ impl TryFrom<v1::GetStatusResponse> for AgentStatus {
             hooks_attached: wire.hooks_attached,
             hooks_wanted: wire.hooks_wanted,
             degraded: wire.degraded,
+            idle: wire.idle,
             calls: wire.calls,
             failures: wire.failures,
             probes: wire.probe_rejections,

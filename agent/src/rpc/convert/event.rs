@@ -10,6 +10,7 @@ use proto::v1;
 use super::{Result, WireError, exact, parse, required};
 use crate::daemon::handle::Info;
 use crate::event::{CmEvent, DeviceEvent, Event, Failure, Firmware, KnownQp, Link};
+use crate::host::process::Process;
 use crate::probes::Layer;
 
 /// The layers on both sides.
@@ -141,6 +142,9 @@ impl From<&Failure> for v1::VerbsFailure {
             unsupported: failure.unsupported,
             qp: qp.map(|qp| v1::KnownQp { number: qp.number, r#type: qp.kind, state: qp.state }),
             request: Some((&failure.request).into()),
+            cgroup: failure.process.cgroup.clone(),
+            process_start_ns: failure.process.start_ns,
+            cause: failure.cause.clone(),
         }
     }
 }
@@ -170,6 +174,8 @@ impl TryFrom<v1::VerbsFailure> for Failure {
             unsupported: wire.unsupported,
             qp: wire.qp.map(|qp| KnownQp { number: qp.number, kind: qp.r#type, state: qp.state }),
             request: wire.request.unwrap_or_default().try_into()?,
+            process: Process { start_ns: wire.process_start_ns, cgroup: wire.cgroup },
+            cause: wire.cause,
         })
     }
 }

@@ -151,6 +151,7 @@ pub(in crate::rpc) fn status() -> Status {
         hooks_attached: 3,
         hooks_wanted: 4,
         degraded: vec!["one".to_owned()],
+        idle: vec!["two".to_owned()],
         calls: 10,
         failures: 2,
         probes: 1,
@@ -169,6 +170,7 @@ fn a_status_tells_everything() {
     assert_eq!(seen.info.metrics.as_deref(), Some("127.0.0.1:17317"));
     assert_eq!((seen.uptime, seen.hooks_attached, seen.hooks_wanted), (status.uptime, 3, 4));
     assert_eq!((seen.calls, seen.failures, seen.probes, seen.degraded), (10, 2, 1, status.degraded));
+    assert_eq!(seen.idle, status.idle);
     assert_eq!((seen.losses[0].stage.as_str(), seen.losses[0].count), ("ring", 5));
     assert_eq!(seen.last_failures.len(), 1);
     assert_eq!(seen.devices, status.devices);

@@ -52,6 +52,8 @@ fn a_failed_modify_qp() {
             "comm": "trainer",
             "uid": 1000,
             "cgroup_id": 9001,
+            "cgroup": "/jobs/job_42",
+            "process_start_ns": 47_110_000_000_u64,
             "duration_ns": 4_096_000_000_u64,
             "qp": {
                 "qpn": 291,

@@ -111,6 +111,11 @@ pub(crate) fn verb_class(key: VerbKey) -> VerbClass {
     row(key).map_or(VerbClass::Other, |row| row.3)
 }
 
+/// The names of all verbs that have one; some more than once.
+pub(crate) fn all_names() -> impl Iterator<Item = &'static str> {
+    NAMESPACES.iter().flat_map(|space| space.rows).map(|row| row.2)
+}
+
 /// The names of all life-cycle verbs, each once, in alphabetical order.
 pub(crate) fn lifecycle_names() -> impl Iterator<Item = &'static str> {
     let names: BTreeSet<_> = NAMESPACES

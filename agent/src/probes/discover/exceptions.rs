@@ -1,0 +1,24 @@
+//! Where the default set and what discovery ends in are not the same, and why.
+
+/// Rows of the default set that no heuristic finds, with the reason.
+pub(crate) const BY_HAND: &[(&str, &str)] = &[
+    ("rxe_check_cq", "its type shows nothing: the requested size comes as a plain integer"),
+    ("uverbs_reg_mr", "libraries register by the older command even where the kernel has the method"),
+    ("irdma_modify_qp_roce", "irdma changes QPs by a function for each protocol; this is the one for RoCE"),
+    ("device_event", "no call: what the device reports by itself"),
+    ("qp_event", "no call: what the device reports by itself"),
+    ("cq_event", "no call: what the device reports by itself"),
+    ("cm_event", "a tracepoint: the connection manager's outcome"),
+    ("mlx5_command", "a tracepoint: the driver's one way to its firmware, with status and syndrome"),
+    ("mlx5_cmd_exec", "stands in for the tracepoint"),
+    ("mlx5_cmd_do", "stands in for the tracepoint"),
+    ("mlx4_command", "the driver's one way to its firmware"),
+    ("bnxt_command", "the driver's one way to its firmware"),
+    ("irdma_command", "the driver's one way to its firmware"),
+    ("mana_command", "the driver's one way to its device"),
+    ("efa_command", "the driver's one way to its device"),
+    ("hns_command", "the driver's one way to its firmware"),
+];
+
+/// Functions that discovery ends in and that are in no row of the default set, with the reason.
+pub(crate) const LEFT_OUT: &[(&str, &str)] = &[("ucma_open", "fails only for lack of memory")];
