@@ -73,6 +73,7 @@ macro_rules! kernels {
                 without_type_information_failures_are_named_alike: bare::failures(&BARE),
                 without_type_information_probes_are_told_apart: bare::probes(&BARE),
                 nothing_is_left_after_the_end: leftovers::ended(&LEFTOVERS),
+                halting_removes_what_a_killed_agent_left: leftovers::halted(&LEFTOVERS),
                 nothing_runs_after_a_kill_and_the_next_start_cleans_up: leftovers::killed(&LEFTOVERS),
             );
         }
