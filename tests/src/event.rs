@@ -108,9 +108,9 @@ impl Event {
     /// What else is told, by a path such as `qp.state_to`; null where it is not.
     #[must_use]
     pub fn at(&self, path: &str) -> &Value {
-        let (part, key) = path.split_once('.').unwrap_or((path, ""));
-        let part = self.rest.get(part).unwrap_or(&Value::Null);
-        if key.is_empty() { part } else { part.get(key).unwrap_or(&Value::Null) }
+        let mut keys = path.split('.');
+        let first = keys.next().and_then(|key| self.rest.get(key));
+        first.and_then(|part| keys.try_fold(part, |part, key| part.get(key))).unwrap_or(&Value::Null)
     }
 }
 

@@ -37,8 +37,9 @@ until_true() {
 scrape() ( exec 2> /dev/null 3<>/dev/tcp/127.0.0.1/17317 && printf "GET $1 HTTP/1.0\r\n\r\n" >&3 && cat <&3 )
 # Whether a series whose name begins with $1 has a value for which the condition $2 holds.
 holds() { scrape /metrics | awk -v name="$1" "index(\$0, name) == 1 && \$NF $2 { found = 1 } END { exit !found }"; }
+# Each argument is a line of its configuration.
 start_agent() {
-    : > /run/agent.toml
+    printf '%s\n' "$@" > /run/agent.toml
     fabricscope agent --config /run/agent.toml > $out/agent.stdout 2> $out/agent.words & agent=$!
     until_true 'scrape /healthz | grep -q "200 OK"'
 }

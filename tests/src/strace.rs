@@ -40,6 +40,19 @@ fn error_of(call: &str) -> Option<&str> {
     device.then(|| result.split(' ').next().unwrap_or_default())
 }
 
+/// How many calls there were on a file: opening it, and ioctl, write and mmap on it.
+#[must_use]
+pub fn calls(log: &str, path: &str) -> usize {
+    let name = format!("\"{path}\"");
+    let opened = |line: &str| line.contains("openat(") && line.contains(&name);
+    let file = [format!("<{path}>"), format!("<{path}<")];
+    let used = |line: &str| {
+        ["ioctl(", "write(", "mmap("].iter().any(|name| line.contains(name))
+            && file.iter().any(|file| line.contains(file))
+    };
+    log.lines().filter(|line| !line.contains(" resumed>") && (opened(line) || used(line))).count()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -71,6 +84,17 @@ mod tests {
              200   +++ exited with 0 +++\n",
             &[],
         );
+    }
+
+    #[test]
+    fn calls_on_one_file_are_counted_once_each() {
+        let log = "200   openat(AT_FDCWD</>, \"/dev/infiniband/uverbs0\", O_RDWR) = 3</dev/infiniband/uverbs0>\n\
+                   200   openat(AT_FDCWD</>, \"/dev/infiniband/uverbs1\", O_RDWR) = 4</dev/infiniband/uverbs1>\n\
+                   200   ioctl(3</dev/infiniband/uverbs0<char 231:192>>, RDMA_VERBS_IOCTL, 0x7f <unfinished ...>\n\
+                   200   <... ioctl resumed>) = 0\n\
+                   200   mmap(NULL, 4096, PROT_READ, MAP_SHARED, 3</dev/infiniband/uverbs0>, 0) = 0x7f\n\
+                   200   write(1</tmp/x>, \"a\", 1) = 1\n";
+        assert_eq!((calls(log, "/dev/infiniband/uverbs0"), calls(log, "/dev/infiniband/uverbs1")), (3, 1));
     }
 
     #[test]

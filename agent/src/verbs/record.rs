@@ -12,7 +12,6 @@ use bytes::Buf;
 
 use super::{asynchronous, cause, names, request};
 use crate::event::{CmEvent, DeviceEvent, Event, Failure, Firmware, KnownQp, Link};
-use crate::host::device_number::DeviceNumber;
 use crate::host::process::Process;
 use crate::host::rdma::RdmaFacts;
 use crate::host::roots::Roots;
@@ -38,11 +37,18 @@ impl From<bytes::TryGetError> for DecodeError {
     }
 }
 
+/// How often the devices are looked at again because one is not known.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
+
 /// What decoding needs to know of this host.
 #[derive(Debug)]
 pub(crate) struct Decoder {
     roots: Roots,
     devices: RdmaFacts,
+    /// Every device file's number that was ever seen: a program keeps the file of a device that is gone. The kernel
+    /// gives out again what was freed, so this stays small.
+    names: HashMap<u32, String>,
+    looked: Instant,
     /// The function each row of the probe table is attached to.
     functions: Vec<Option<String>>,
     /// What `CLOCK_MONOTONIC` has to be added to.
@@ -77,18 +83,30 @@ impl Processes {
 impl Decoder {
     /// Looks at the host's RDMA devices.
     pub(crate) fn new(roots: &Roots) -> Self {
-        Self {
-            devices: RdmaFacts::read(roots),
+        let mut decoder = Self {
             roots: roots.clone(),
+            devices: RdmaFacts::default(),
+            names: HashMap::new(),
+            looked: Instant::now(),
             functions: Vec::new(),
             epoch: epoch(),
             processes: RefCell::default(),
+        };
+        decoder.look();
+        decoder
+    }
+
+    fn look(&mut self) {
+        self.looked = Instant::now();
+        self.devices = RdmaFacts::read(&self.roots);
+        for node in &self.devices.uverbs {
+            self.names.insert(node.number.to_kernel(), node.device.clone());
         }
     }
 
     /// Looks again: devices, the clocks, and which function each hook is attached to.
     pub(crate) fn refresh(&mut self, functions: Vec<Option<String>>) {
-        self.devices = RdmaFacts::read(&self.roots);
+        self.look();
         self.epoch = epoch();
         self.functions = functions;
     }
@@ -98,9 +116,9 @@ impl Decoder {
         &self.devices
     }
 
-    /// The RDMA device behind a device file's number (kernel encoding).
+    /// The RDMA device behind a device file's number (kernel encoding), or that was behind it.
     pub(crate) fn device_of(&self, rdev: u32) -> Option<&str> {
-        if rdev == 0 { None } else { self.devices.device_of(DeviceNumber::from_kernel(rdev)) }
+        self.names.get(&rdev).map(String::as_str)
     }
 
     /// Reads a record.
@@ -108,7 +126,7 @@ impl Decoder {
     /// # Errors
     ///
     /// If the bytes are no record.
-    pub(crate) fn decode(&self, mut bytes: &[u8]) -> Result<Event, DecodeError> {
+    pub(crate) fn decode(&mut self, mut bytes: &[u8]) -> Result<Event, DecodeError> {
         match bytes.try_get_u32_ne()? {
             kind::FAILURE => Ok(Event::Verbs(Box::new(self.failure(bytes)?))),
             kind::CM => Ok(Event::Cm(self.cm(bytes)?)),
@@ -121,10 +139,14 @@ impl Decoder {
         self.epoch + Duration::from_nanos(monotonic_ns)
     }
 
-    fn failure(&self, mut b: &[u8]) -> Result<Failure, DecodeError> {
+    fn failure(&mut self, mut b: &[u8]) -> Result<Failure, DecodeError> {
         let flags = b.try_get_u32_ne()?;
         let [monotonic_ns, duration_ns, key, cgroup_id] = longs(&mut b)?;
         let [pid, tid, uid, rdev] = words(&mut b)?;
+        if rdev != 0 && !self.names.contains_key(&rdev) && self.looked.elapsed() >= LOOK_AGAIN {
+            // A device that has come since.
+            self.look();
+        }
         let error = b.try_get_i32_ne()?;
         let [answer, chain_len, attrs_len, request_len, payload_len, _reserved] = words(&mut b)?;
         let [number, kind, state] = words(&mut b)?;

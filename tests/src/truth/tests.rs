@@ -32,7 +32,12 @@ fn all_events(calls: &[Expected], rows: &[Row]) -> Vec<Event> {
             error: Some(innermost.error),
             layer: Some(layer.clone()),
             function: Some(innermost.function.clone()),
-            chain: vec![Link { layer, function: innermost.function.clone(), error: innermost.error }],
+            chain: vec![Link {
+                layer,
+                function: innermost.function.clone(),
+                errno: call.refused_with.clone().unwrap_or_default(),
+                error: innermost.error,
+            }],
             pid: 7,
             tid: 8,
             probe: call.class != Class::Failure,

@@ -57,6 +57,7 @@ macro_rules! kernels {
                 discovery_ends_in_the_default_set: drivers::discovery(&DRIVERS),
                 the_maps_take_the_memory_that_is_said: drivers::memory(&DRIVERS),
                 good_programs_show_what_strace_shows: programs::good(&PROGRAMS),
+                calls_are_counted_as_strace_counts_them: programs::counted(&PROGRAMS),
                 a_wrong_gid_index_is_named: programs::wrong_gid(&PROGRAMS),
                 a_link_that_goes_down_and_up_is_told: notices::link(&NOTICES),
                 a_changed_address_is_told: notices::gid(&NOTICES),
@@ -72,6 +73,7 @@ macro_rules! kernels {
                 without_type_information_failures_are_named_alike: bare::failures(&BARE),
                 without_type_information_probes_are_told_apart: bare::probes(&BARE),
                 nothing_is_left_after_the_end: leftovers::ended(&LEFTOVERS),
+                halting_removes_what_a_killed_agent_left: leftovers::halted(&LEFTOVERS),
                 nothing_runs_after_a_kill_and_the_next_start_cleans_up: leftovers::killed(&LEFTOVERS),
             );
         }

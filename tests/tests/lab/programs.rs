@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use tests::metrics::sum;
 use tests::scenario::{Run, Scenario, Traced};
-use tests::strace::refused;
+use tests::strace::{calls, refused};
 
 /// Each program's client is traced, and its server runs outside; but for the wrong index. strace runs inside the traced command.
 pub(crate) const SCENARIO: Scenario = Scenario {
@@ -35,6 +36,18 @@ trace rping --probes -- sh -c 'log=$1; shift; strace -f -y -e trace=ioctl,write,
     - $out/rping.strace rping -c -a $peer_address -I $address -C 5
 kill $pid 2> /dev/null
 wait $pid
+# What the agent has counted of a device that nobody else uses.
+start_agent || exit 1
+scrape /metrics > $out/before.metrics
+ibv_rc_pingpong -d $peer -g $peer_gid -n 50 > $out/counted.server 2>&1 & pid=$!
+until_true "ss -Htln 'sport = :18515' | grep -q ." || echo 'counted: no server' >&2
+strace -f -y -e trace=openat,ioctl,write,mmap -o $out/counted.strace \
+    ibv_rc_pingpong -d $device -g $gid -n 50 127.0.0.1 > $out/counted.client 2>&1
+wait $pid
+until_true "holds 'fabricscope_verbs_calls_total{device=\"$device\",verb=\"dealloc_pd\"}' '> 0'" || echo 'not counted' >&2
+scrape /metrics > $out/after.metrics
+end_agent
+grep -lx $device /sys/class/infiniband_verbs/*/ibdev > $out/counted.node
 exit 0
 "#,
     modules: false,
@@ -65,6 +78,22 @@ pub(crate) fn good(run: &Run) {
         let failures = traced.events.iter().filter(|event| event.refused() && !event.probe && !event.unsupported);
         assert_eq!(failures.count(), 0, "{name}: {}", traced.show());
     }
+}
+
+/// The agent counts as many calls of a device as strace sees on its file.
+#[track_caller]
+pub(crate) fn counted(run: &Run) {
+    let output = run.output().unwrap();
+    let calls_of = |when: &str| {
+        let page = output.file(&format!("{when}.metrics")).unwrap();
+        sum(&page, "fabricscope_verbs_calls_total", &[("device", "rxe0")]).unwrap_or_default()
+    };
+    let node = output.file("counted.node").unwrap();
+    let node = node.trim().rsplit('/').nth(1).unwrap();
+    let log = output.file("counted.strace").unwrap();
+    let expected = calls(&log, &format!("/dev/infiniband/{node}"));
+    assert!(expected > 20, "{log}");
+    assert_eq!(calls_of("after") - calls_of("before"), f64::from(u32::try_from(expected).unwrap()), "{log}");
 }
 
 /// Asking for the index is refused as well, before the change of state is.

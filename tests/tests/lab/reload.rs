@@ -16,8 +16,8 @@ pub(crate) const SCENARIO: Scenario = Scenario {
     name: "reload",
     script: r#"hook=rxe_check_qp_caps
 attached() { holds "fabricscope_hook_attached{hook=\"$hook\"}" "== $1"; }
-quarantined() { fabricscope status -o json | jq -e --arg hook $hook '.agent.degraded | any(contains($hook) and contains("quarantined"))' > /dev/null; }
-start_agent || exit 1
+quarantined() { fabricscope status -o json > $out/flapping.status; jq -e --arg hook $hook '.agent.degraded | any(contains($hook) and contains("quarantined"))' $out/flapping.status > /dev/null; }
+start_agent 'quarantine.transitions = 6' "quarantine.window = '5m'" || exit 1
 until_true 'attached 1' || exit 1
 scrape /metrics > $out/first.metrics
 
@@ -37,7 +37,6 @@ until_true "grep -q open_device $out/held.rows"
 until_true "[ -s $out/held.deleted ]" 3 && cp $out/held.deleted $out/held.early
 echo >&9; wait'
 until_true 'scrape /healthz | grep -q "200 OK"' || exit 1
-scrape /metrics > $out/held.metrics
 rdma link delete $peer
 rmmod rdma_rxe
 
@@ -45,12 +44,11 @@ rmmod rdma_rxe
 for round in 1 2 3 4 5 6 7 8; do
     modprobe rdma_rxe; until_true 'attached 1 || quarantined'
     quarantined && break
+    began=$SECONDS
     rmmod rdma_rxe; until_true 'attached 0'
     quarantined && break
 done
 [ -d /sys/module/rdma_rxe ] || modprobe rdma_rxe
-began=$SECONDS
-fabricscope status -o json > $out/flapping.status
 scrape /metrics > $out/flapping.metrics
 add_links
 trace meanwhile -- bash -c '$workload storm $device 1 5 > $out/meanwhile.gang'
@@ -73,11 +71,12 @@ fn number(run: &Run, when: &str, name: &str) -> Option<f64> {
 /// The hooks in a driver follow it, and see its calls again.
 #[track_caller]
 pub(crate) fn reloaded(run: &Run) {
-    let steps = [("first", 1.0, 1.0), ("without", 0.0, 2.0), ("second", 1.0, 3.0)];
+    // Changes are told from the second on.
+    let steps = [("first", 1.0, None), ("without", 0.0, Some(2.0)), ("second", 1.0, Some(3.0))];
     for (when, attached, transitions) in steps {
         let seen =
             ["fabricscope_hook_attached", "fabricscope_hook_transitions_total"].map(|name| number(run, when, name));
-        assert_eq!(seen, [Some(attached), Some(transitions)], "{when}");
+        assert_eq!(seen, [Some(attached), transitions], "{when}");
     }
     let table = expected(FAILURES, LAYERS, run.kernel()).unwrap();
     let rows: Vec<Row> = run.lines("again.rows").unwrap();
@@ -90,7 +89,8 @@ pub(crate) fn reloaded(run: &Run) {
     assert_eq!(run.output().unwrap().file("agent.status").unwrap().trim(), "0");
 }
 
-/// Kernels that let a device go at once fail what comes after with EIO; the others wait for the program.
+/// Kernels that let a device go at once fail what comes after with EIO; the others wait for the program. (The event of
+/// it is told to the open file alone, without ib_dispatch_event.)
 #[track_caller]
 pub(crate) fn held(run: &Run) {
     let output = run.output().unwrap();
@@ -103,9 +103,6 @@ pub(crate) fn held(run: &Run) {
     let own: Vec<_> = traced.events.iter().filter(|event| event.verb == "reg_mr").collect();
     assert_eq!(own.len(), 1, "{}", traced.show());
     assert_eq!((own[0].errno.as_deref(), own[0].device.as_deref()), (Some(errno), Some("rxe0")), "{}", traced.show());
-    let metrics = output.file("held.metrics").unwrap();
-    let fatal = sum(&metrics, "fabricscope_device_events_total", &[("device", "rxe0"), ("event", "device_fatal")]);
-    assert_eq!(fatal.is_some_and(|count| count >= 1.0), early, "{fatal:?}");
 }
 
 /// A hook whose driver comes and goes too often is left alone for a while, by name; the others are not.
@@ -123,6 +120,6 @@ pub(crate) fn quarantined(run: &Run) {
     let traced = run.traced("meanwhile").unwrap();
     assert_eq!(traced.events.iter().filter(|event| event.verb == "reg_mr").count(), 5, "{}", traced.show());
     let seconds: u64 = output.file("quarantine.seconds").unwrap().trim().parse().unwrap();
-    assert!((20..90).contains(&seconds), "{seconds}");
+    assert!((29..120).contains(&seconds), "{seconds}");
     assert!(!degraded("released").iter().any(|text| text.contains(HOOK)), "{:?}", degraded("released"));
 }

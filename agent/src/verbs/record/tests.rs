@@ -48,6 +48,22 @@ fn a_failure_keeps_its_answer_and_its_chain() {
 }
 
 #[test]
+fn a_device_that_is_gone_keeps_its_name() {
+    let root = tempfile::tempdir().expect("a folder");
+    let node = root.path().join("class/infiniband_verbs/uverbs0");
+    std::fs::create_dir_all(&node).expect("a folder");
+    std::fs::write(node.join("ibdev"), "rxe0\n").expect("a file");
+    std::fs::write(node.join("dev"), "231:192\n").expect("a file");
+    let mut decoder = Decoder::new(&Roots::at(root.path(), root.path()));
+    let number = (231 << 20) | 192;
+    assert_eq!(decoder.device_of(number), Some("rxe0"));
+    std::fs::remove_dir_all(&node).expect("it is gone");
+    decoder.refresh(Vec::new());
+    assert_eq!((decoder.device_of(number), decoder.device_of(number + 1)), (Some("rxe0"), None));
+    assert!(decoder.devices().uverbs.is_empty());
+}
+
+#[test]
 fn no_prefix_of_a_record_is_one() {
     let bytes = failure();
     for end in 0..bytes.len() {
