@@ -116,8 +116,13 @@ async fn until(what: &str, mut holds: impl FnMut() -> bool) {
     let end = Instant::now() + DEADLINE;
     while !holds() {
         assert!(Instant::now() < end, "{what} did not happen");
-        tokio::time::sleep(Duration::from_millis(5)).await;
+        pause().await;
     }
+}
+
+/// Between two looks of a poll with a deadline.
+async fn pause() {
+    tokio::time::sleep(Duration::from_millis(5)).await;
 }
 
 #[tokio::test]
@@ -179,7 +184,7 @@ async fn a_flood_loses_only_what_is_counted() {
             break status;
         }
         assert!(Instant::now() < end, "the flood is not over");
-        tokio::time::sleep(Duration::from_millis(5)).await;
+        pause().await;
     };
     let room = limits::WATCH_QUEUE as u64;
     assert_eq!(count(&status, "watch"), SENT - room);

@@ -45,7 +45,7 @@ exit 0
 fn notices(run: &Run, name: &str) -> Vec<Notice> {
     let output = run.output().unwrap();
     let words = output.file(&format!("{name}.words")).unwrap();
-    assert_eq!(output.file(&format!("{name}.status")).unwrap().is_empty(), false, "{words}");
+    assert!(!output.file(&format!("{name}.status")).unwrap().is_empty(), "{words}");
     run.lines(&format!("{name}.events")).unwrap()
 }
 
