@@ -23,6 +23,7 @@ fabricscope trace verbs -o json -- sh -c "bpftool -j map list > $out/maps.json" 
 fabricscope hooks | tail -n 1 > $out/footer
 exit 0
 "#,
+    modules: false,
     processors: 1,
     limit: Duration::from_secs(420),
 };

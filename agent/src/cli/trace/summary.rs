@@ -72,7 +72,8 @@ impl Summary {
     /// If it cannot be written.
     pub(crate) fn print(&self, out: &mut impl Write) -> io::Result<()> {
         writeln!(out)?;
-        let lost: u64 = self.lost.values().sum::<u64>() + self.missed;
+        // What a hook missed is a link of a chain, and no event: shown and lost events add up to the failures.
+        let lost: u64 = self.lost.values().sum();
         let shown = number(self.shown, "event");
         if let Some(calls) = &self.calls {
             let (calls, failures, probes) = calls.values().fold((0, 0, 0), |a, b| (a.0 + b.0, a.1 + b.1, a.2 + b.2));
@@ -95,7 +96,7 @@ impl Summary {
             writeln!(out, "{count:>8}  lost: {program}, {stage}, {reason}")?;
         }
         if self.missed > 0 {
-            writeln!(out, "{:>8}  lost: hooks that could not run when they were hit (fabricscope hooks)", self.missed)?;
+            writeln!(out, "{:>8}  missed: links of chains, by hooks that could not run when they were hit (fabricscope hooks)", self.missed)?;
         }
         Ok(())
     }
