@@ -14,7 +14,7 @@ const PLAIN: u32 = 1 | 1 << 2 | 1 << 4 | 1 << 5 | 1 << 9 | 1 << 12 | 1 << 15;
 
 /// `rdma_cma:cm_event_handler`: an event is about to be handed to the owner of an id.
 #[tracepoint]
-pub fn cm_event(ctx: TracePointContext) -> u32 {
+pub(crate) fn cm_event(ctx: TracePointContext) -> u32 {
     let Some(settings) = maps::settings() else { return 0 };
     let base = ctx.as_ptr() as u64;
     let Some(event) = read::kernel::<u32>(base, settings.cm_event) else { return 0 };

@@ -22,7 +22,7 @@ const GID_CHANGE: u32 = 18;
 
 /// The event is the first argument: `ib_dispatch_event`, `ib_uverbs_qp_event_handler` and its like.
 #[kprobe]
-pub fn device_event_kprobe(ctx: ProbeContext) -> u32 {
+pub(crate) fn device_event_kprobe(ctx: ProbeContext) -> u32 {
     // SAFETY: a helper that only reads the context.
     let cookie = Cookie(unsafe { bpf_get_attach_cookie(ctx.as_ptr()) });
     device_event(cookie, ctx.arg::<u64>(0).unwrap_or(0));
@@ -31,7 +31,7 @@ pub fn device_event_kprobe(ctx: ProbeContext) -> u32 {
 
 /// See [`device_event_kprobe`].
 #[fentry]
-pub fn device_event_fentry(ctx: FEntryContext) -> i32 {
+pub(crate) fn device_event_fentry(ctx: FEntryContext) -> i32 {
     let mut event = 0;
     // SAFETY: helpers that only read the context.
     let cookie = unsafe {

@@ -11,7 +11,7 @@ use crate::{maps, read};
 
 /// `mlx5:mlx5_cmd`: a firmware command has been answered (drivers/net/ethernet/mellanox/mlx5/core/diag/cmd_tracepoint.h).
 #[tracepoint]
-pub fn mlx5_command(ctx: TracePointContext) -> u32 {
+pub(crate) fn mlx5_command(ctx: TracePointContext) -> u32 {
     let Some(settings) = maps::settings() else { return 0 };
     let base = ctx.as_ptr() as u64;
     let error = read::kernel::<i32>(base, settings.mlx5_cmd_err).unwrap_or(0);

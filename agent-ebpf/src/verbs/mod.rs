@@ -21,7 +21,7 @@ use aya_ebpf::programs::{FEntryContext, FExitContext, ProbeContext, RetProbeCont
 
 /// A call enters.
 #[kprobe]
-pub fn syscall_entry_kprobe(ctx: ProbeContext) -> u32 {
+pub(crate) fn syscall_entry_kprobe(ctx: ProbeContext) -> u32 {
     let args = [ctx.arg(0).unwrap_or(0), ctx.arg(1).unwrap_or(0), ctx.arg(2).unwrap_or(0)];
     entry::enter(cookie(&ctx), args);
     0
@@ -29,7 +29,7 @@ pub fn syscall_entry_kprobe(ctx: ProbeContext) -> u32 {
 
 /// See [`syscall_entry_kprobe`].
 #[fentry]
-pub fn syscall_entry_fentry(ctx: FEntryContext) -> i32 {
+pub(crate) fn syscall_entry_fentry(ctx: FEntryContext) -> i32 {
     let mut args = [0u64; 3];
     // SAFETY: helpers that only read the context; a missing argument leaves its zero.
     unsafe {
@@ -43,21 +43,21 @@ pub fn syscall_entry_fentry(ctx: FEntryContext) -> i32 {
 
 /// A call returns.
 #[kretprobe]
-pub fn syscall_exit_kretprobe(ctx: RetProbeContext) -> u32 {
+pub(crate) fn syscall_exit_kretprobe(ctx: RetProbeContext) -> u32 {
     exit::leave(cookie(&ctx), ctx.ret());
     0
 }
 
 /// See [`syscall_exit_kretprobe`].
 #[fexit]
-pub fn syscall_exit_fexit(ctx: FExitContext) -> i32 {
+pub(crate) fn syscall_exit_fexit(ctx: FExitContext) -> i32 {
     exit::leave(cookie(&ctx), result(&ctx));
     0
 }
 
 /// A function further in returns.
 #[kretprobe]
-pub fn inner_exit_kretprobe(ctx: RetProbeContext) -> u32 {
+pub(crate) fn inner_exit_kretprobe(ctx: RetProbeContext) -> u32 {
     // The registers were pushed at the place the caller's return address came from.
     chain::returned(cookie(&ctx), ctx.ret(), ctx.as_ptr() as u64, REGISTERS);
     0
@@ -65,7 +65,7 @@ pub fn inner_exit_kretprobe(ctx: RetProbeContext) -> u32 {
 
 /// See [`inner_exit_kretprobe`].
 #[fexit]
-pub fn inner_exit_fexit(ctx: FExitContext) -> i32 {
+pub(crate) fn inner_exit_fexit(ctx: FExitContext) -> i32 {
     // The trampoline keeps arguments and result right below its frame pointer: adding their size gives an address
     // that does not depend on how many arguments the function has.
     // SAFETY: a helper that only reads the context.

@@ -96,7 +96,11 @@ impl Summary {
             writeln!(out, "{count:>8}  lost: {program}, {stage}, {reason}")?;
         }
         if self.missed > 0 {
-            writeln!(out, "{:>8}  missed: links of chains, by hooks that could not run when they were hit (fabricscope hooks)", self.missed)?;
+            writeln!(
+                out,
+                "{:>8}  missed: links of chains, by hooks that could not run when they were hit (fabricscope hooks)",
+                self.missed
+            )?;
         }
         Ok(())
     }
