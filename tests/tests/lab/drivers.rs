@@ -9,7 +9,6 @@ use tests::scenario::{Run, Scenario};
 /// What the kernel offers is asked of the kernel: modinfo for the modules, ftrace for the functions.
 pub(crate) const SCENARIO: Scenario = Scenario {
     name: "drivers",
-    modules: false,
     script: r#"for module in rdma_ucm mlx5_ib mlx4_ib bnxt_re irdma mana_ib efa hns_roce_hw_v2 siw; do
     modinfo $module > /dev/null 2>&1 || continue
     modprobe $module && echo $module
