@@ -110,10 +110,12 @@ pub(crate) fn count_error(key: &ErrorKey) {
 /// Counts a duration.
 #[inline(always)]
 pub(crate) fn observe(verb: u64, bucket: usize) {
-    if HISTOGRAM.get_ptr_mut(&verb).is_none() {
+    let mut found = HISTOGRAM.get_ptr_mut(&verb);
+    if found.is_none() {
         let _ = HISTOGRAM.insert(&verb, &EMPTY, u64::from(BPF_NOEXIST));
+        found = HISTOGRAM.get_ptr_mut(&verb);
     }
-    let Some(buckets) = HISTOGRAM.get_ptr_mut(&verb) else {
+    let Some(buckets) = found else {
         lost(counter::HISTOGRAM_FULL);
         return;
     };

@@ -20,7 +20,7 @@ static const struct mode MODES[] = {
     {"storm", "DEVICE THREADS CALLS_PER_THREAD", 3, storm_mode},
     {"block", "DEVICE GID_INDEX THREADS CALLS_PER_THREAD", 4, block_mode},
     {"hang", "DEVICE SECONDS", 2, hang_mode},
-    {"mix", "DEVICE COUNT", 2, mix_mode},
+    {"mix", "DEVICE COUNT BATCHES", 3, mix_mode},
     {"few", "DEVICE", 1, few_mode},
     {"hold", "DEVICE", 1, hold_mode},
 };

@@ -8,6 +8,7 @@
 //! | know that everything holds | `cargo xtask test` |
 //! | be quick while editing | `cargo test -p CRATE`, then `cargo xtask test --only unit` |
 //! | run a command on another kernel, with RDMA | `cargo xtask lab --kernel 6.12 -- COMMAND` |
+//! | know what watching costs | `cargo xtask bench verbs` |
 //! | have the pieces and nothing else | `cargo xtask setup` |
 //!
 //! Each of them begins with set-up ([`setup`]), which brings what is missing into one cache folder and is done at
@@ -22,6 +23,7 @@
 //! crates xtask links none, so that it builds when they do not.
 
 mod apt;
+mod bench;
 mod build;
 mod lab;
 mod run;
@@ -36,6 +38,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::{Parser, Subcommand};
 
+use bench::Bench;
 use setup::Part;
 use test::Only;
 
@@ -76,6 +79,9 @@ enum Task {
     Lab(lab::Args),
     /// Build a kernel module for a lab kernel
     LabModule(lab::ModuleArgs),
+    /// Measure what watching costs
+    #[command(subcommand)]
+    Bench(Bench),
     /// Hold the project's own rules against its sources
     Tidy,
 }
@@ -98,6 +104,7 @@ fn dispatch(task: Task) -> Result<ExitCode> {
         Task::Run { duration, arguments } => run::run(duration.as_deref(), &arguments)?,
         Task::Lab(args) => return lab::run(&args),
         Task::LabModule(args) => return lab::run_module(&args),
+        Task::Bench(which) => return bench::run(&which),
         Task::Tidy => tidy::run()?,
     }
     Ok(ExitCode::SUCCESS)

@@ -6,6 +6,16 @@ use agent_common::record::{CHAIN, Call, Link, flag};
 
 use crate::maps;
 
+/// `MAX_ERRNO` (include/linux/err.h).
+const MAX_ERRNO: u32 = 4095;
+
+/// False for nearly every success, told without asking what the hook is: an error of either kind has an errno in its
+/// lower half, and few other results have.
+#[inline(always)]
+pub(crate) fn may_be_error(result: u64) -> bool {
+    (result as u32).wrapping_neg().wrapping_sub(1) < MAX_ERRNO
+}
+
 /// A function further in has returned `result`; the context stands `above` bytes below where it was called.
 #[inline(always)]
 pub(crate) fn returned(cookie: Cookie, result: u64, context: u64, above: u64) {

@@ -1,7 +1,9 @@
 //! A verbs call enters: its record opens.
 
+use core::mem::MaybeUninit;
+
 use agent_common::hook::{Cookie, role};
-use agent_common::record::{CHAIN, Call, Firmware, Link, flag};
+use agent_common::record::{Call, flag};
 use agent_common::verb::VerbKey;
 use aya_ebpf::helpers::generated::bpf_ktime_get_ns;
 
@@ -25,20 +27,21 @@ pub(crate) fn enter(cookie: Cookie, args: [u64; 3]) {
         role::IOCTL if args[1] as u32 != decode::RDMA_VERBS_IOCTL => Some(VerbKey::UNKNOWN),
         _ => decode::key(role, request, request_len),
     };
-    let call = Call {
+    let mut place = MaybeUninit::uninit();
+    // SAFETY: a record is plain numbers, the widest of 64 bits.
+    let call: &mut Call = unsafe { read::clear(&mut place) };
+    if settings.latency != 0 {
         // SAFETY: a helper without arguments.
-        start_ns: if settings.latency != 0 { unsafe { bpf_ktime_get_ns() } } else { 0 },
-        key: key.unwrap_or(VerbKey::UNKNOWN).0,
-        file,
-        request,
-        request_len,
-        frames: [0; CHAIN],
-        chain: [Link { hook: 0, layer: 0, role: 0, error: 0 }; CHAIN],
-        firmware: Firmware { opcode: 0, op_mod: 0, status: 0, syndrome: 0 },
-        rdev,
-        chain_len: 0,
-        flags: if key.is_none() { flag::NO_HEADER } else { 0 },
-        hook: u32::from(cookie.hook()),
-    };
-    maps::begin(super::thread(), &call);
+        call.start_ns = unsafe { bpf_ktime_get_ns() };
+    }
+    call.key = key.unwrap_or(VerbKey::UNKNOWN).0;
+    call.file = file;
+    call.request = request;
+    call.request_len = request_len;
+    call.rdev = rdev;
+    if key.is_none() {
+        call.flags = flag::NO_HEADER;
+    }
+    call.hook = u32::from(cookie.hook());
+    maps::begin(super::thread(), call);
 }

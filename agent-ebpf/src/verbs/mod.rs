@@ -11,6 +11,8 @@ mod exit;
 mod firmware;
 mod qp;
 
+use core::mem::MaybeUninit;
+
 use agent_common::hook::Cookie;
 use aya_ebpf::EbpfContext as _;
 use aya_ebpf::helpers::generated::{
@@ -18,6 +20,8 @@ use aya_ebpf::helpers::generated::{
 };
 use aya_ebpf::macros::{fentry, fexit, kprobe, kretprobe};
 use aya_ebpf::programs::{FEntryContext, FExitContext, ProbeContext, RetProbeContext};
+
+use crate::read;
 
 /// A call enters.
 #[kprobe]
@@ -30,14 +34,16 @@ pub(crate) fn syscall_entry_kprobe(ctx: ProbeContext) -> u32 {
 /// See [`syscall_entry_kprobe`].
 #[fentry]
 pub(crate) fn syscall_entry_fentry(ctx: FEntryContext) -> i32 {
-    let mut args = [0u64; 3];
+    let mut place = MaybeUninit::<[u64; 3]>::uninit();
+    // SAFETY: words of 64 bits.
+    let args = unsafe { read::clear(&mut place) };
     // SAFETY: helpers that only read the context; a missing argument leaves its zero.
     unsafe {
         bpf_get_func_arg(ctx.as_ptr(), 0, &raw mut args[0]);
         bpf_get_func_arg(ctx.as_ptr(), 1, &raw mut args[1]);
         bpf_get_func_arg(ctx.as_ptr(), 2, &raw mut args[2]);
     }
-    entry::enter(cookie(&ctx), args);
+    entry::enter(cookie(&ctx), *args);
     0
 }
 
@@ -58,20 +64,27 @@ pub(crate) fn syscall_exit_fexit(ctx: FExitContext) -> i32 {
 /// A function further in returns.
 #[kretprobe]
 pub(crate) fn inner_exit_kretprobe(ctx: RetProbeContext) -> u32 {
-    // The registers were pushed at the place the caller's return address came from.
-    chain::returned(cookie(&ctx), ctx.ret(), ctx.as_ptr() as u64, REGISTERS);
+    let result = ctx.ret();
+    if chain::may_be_error(result) {
+        // The registers were pushed at the place the caller's return address came from.
+        chain::returned(cookie(&ctx), result, ctx.as_ptr() as u64, REGISTERS);
+    }
     0
 }
 
 /// See [`inner_exit_kretprobe`].
 #[fexit]
 pub(crate) fn inner_exit_fexit(ctx: FExitContext) -> i32 {
+    let result = result(&ctx);
+    if !chain::may_be_error(result) {
+        return 0;
+    }
     // The trampoline keeps arguments and result right below its frame pointer: adding their size gives an address
     // that does not depend on how many arguments the function has.
     // SAFETY: a helper that only reads the context.
     let arguments = unsafe { bpf_get_func_arg_cnt(ctx.as_ptr()) } as u64;
     let above = 8 * (arguments + 1) + TRAMPOLINE;
-    chain::returned(cookie(&ctx), result(&ctx), ctx.as_ptr() as u64, above);
+    chain::returned(cookie(&ctx), result, ctx.as_ptr() as u64, above);
     0
 }
 

@@ -14,7 +14,7 @@ pub(crate) const FACTS: Scenario = Scenario {
 $workload probe $device > $out/probe.rows &&
 $workload decoy $device 5 > $out/decoy.rows &&
 $workload hang $device 2 > $out/hang.rows &&
-$workload mix $device 100 > $out/mix.rows &&
+$workload mix $device 100 1 > $out/mix.rows &&
 $workload storm $device 16 100 > $out/storm.gang &&
 $workload block $device $gid 32 1 > $out/block.gang
 ",
