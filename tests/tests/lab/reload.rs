@@ -51,6 +51,8 @@ done
 [ -d /sys/module/rdma_rxe ] || modprobe rdma_rxe
 scrape /metrics > $out/flapping.metrics
 add_links
+# It attaches in its one loop, and may be at it for seconds in an emulated machine. 3: it does not answer.
+until_true 'fabricscope status > /dev/null 2>&1; [ $? -ne 3 ]' 60
 trace meanwhile -- bash -c '$workload storm $device 1 5 > $out/meanwhile.gang'
 until_true 'attached 1' 90
 echo $((SECONDS - began)) > $out/quarantine.seconds

@@ -28,6 +28,10 @@ use crate::verbs::text::COLUMNS;
 /// How long to wait for events before looking at everything else.
 const WAIT: Duration = Duration::from_millis(100);
 
+/// How long nothing has to come from an agent after the command's end before the session ends: the agent takes events
+/// from the kernel and passes them on, which takes its time where all processors are busy.
+const AGENT_SILENCE: Duration = Duration::from_secs(1);
+
 /// Runs a session.
 pub(crate) fn run(args: &Trace) -> anyhow::Result<ExitCode> {
     let mut wish = args.wish();
@@ -88,18 +92,28 @@ impl Session {
         let end = wish.session.duration.map(|duration| Instant::now() + duration);
         let enough = wish.session.count.unwrap_or(u64::MAX);
         let mut told = HashSet::new();
-        let mut last_round = false;
+        // What the command did last may still be on its way when it ends.
+        let silence = match self.source {
+            Source::Agent(_) => AGENT_SILENCE,
+            Source::Own(_) => Duration::ZERO,
+        };
+        let mut silent_since = None;
         loop {
             let seen = self.round(wish, enough, &mut told)?;
+            if seen > 0 {
+                silent_since = silent_since.map(|_| Instant::now());
+            }
             let over = end.is_some_and(|end| Instant::now() >= end) || self.stop.load(Ordering::Relaxed);
-            if over || self.summary.count() >= enough || (last_round && seen == 0) {
+            let silent = silent_since.is_some_and(|since: Instant| seen == 0 && since.elapsed() >= silence);
+            if over || self.summary.count() >= enough || silent {
                 return Ok(());
             }
-            // What the command did last may still be on its way when it ends.
-            last_round = match &mut self.child {
-                Some(child) => child.try_wait()?.is_some(),
-                None => false,
-            };
+            if let Some(child) = &mut self.child
+                && silent_since.is_none()
+                && child.try_wait()?.is_some()
+            {
+                silent_since = Some(Instant::now());
+            }
         }
     }
 
