@@ -7,7 +7,6 @@ pub(crate) const BY_HAND: &[(&str, &str)] = &[
     ("irdma_modify_qp_roce", "irdma changes QPs by a function for each protocol; this is the one for RoCE"),
     ("device_event", "no call: what the device reports by itself"),
     ("gid_event", "no call: changes of GIDs, which the core reports past the function of device_event"),
-    ("gid_event", "no call: what the core reports by itself"),
     ("qp_event", "no call: what the device reports by itself"),
     ("cq_event", "no call: what the device reports by itself"),
     ("cm_event", "a tracepoint: the connection manager's outcome"),
