@@ -24,6 +24,9 @@ pub(crate) const DECODE_AT_ONCE: usize = 64;
 /// How often that many events are taken once more at the end, so that no storm keeps the agent alive.
 pub(crate) const LAST_DRAINS: usize = 1024;
 
+/// How often that many events are taken before a status is told: a full ring of them.
+pub(crate) const STATUS_DRAINS: usize = 32;
+
 /// Scrapes that wait for the loop; one more is answered with "too many requests".
 pub(crate) const SCRAPES: usize = 8;
 

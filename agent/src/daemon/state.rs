@@ -108,12 +108,7 @@ impl<S: Source> State<S> {
     /// Takes what still waits, and writes what is still folded.
     pub(super) fn finish(&mut self) {
         // As much as a ring can hold, so that a storm cannot keep the agent alive.
-        for _ in 0..limits::LAST_DRAINS {
-            self.ring();
-            if !self.more {
-                break;
-            }
-        }
+        self.take_events(limits::LAST_DRAINS);
         self.log.flush();
         self.show_summary(true);
     }
@@ -183,6 +178,15 @@ impl<S: Source> State<S> {
         }
     }
 
+    fn take_events(&mut self, rounds: usize) {
+        for _ in 0..rounds {
+            self.ring();
+            if !self.more {
+                break;
+            }
+        }
+    }
+
     fn event(&mut self, event: Arc<Event>) {
         if let Event::Verbs(failure) = &*event {
             if self.config.log_failures && (!failure.probe || self.config.probes) {
@@ -215,7 +219,11 @@ impl<S: Source> State<S> {
     fn command(&mut self, command: Command) {
         match command {
             Command::GetInfo(answer) => drop(answer.send(self.info.clone())),
-            Command::GetStatus(answer) => drop(answer.send(self.status())),
+            Command::GetStatus(answer) => {
+                // Who asks has seen, or is about to be sent, all that happened before.
+                self.take_events(limits::STATUS_DRAINS);
+                drop(answer.send(self.status()));
+            }
             Command::ListHooks(answer) => drop(answer.send(self.source.hooks())),
             Command::Watch(watch) => self.watchers.add(watch),
         }

@@ -112,8 +112,20 @@ impl Session {
                 && silent_since.is_none()
                 && child.try_wait()?.is_some()
             {
+                self.catch_up(wish);
                 silent_since = Some(Instant::now());
             }
+        }
+    }
+
+    /// Waits until an agent has taken what the kernel has told so far: its loop may be busy for longer than any silence
+    /// that would be bearable here.
+    fn catch_up(&self, wish: &Wish<'_>) {
+        if matches!(self.source, Source::Agent(_))
+            && let Ok(Some(mut agent)) = wish.session.socket.agent()
+        {
+            // An agent that does not answer ends the session soon enough.
+            let _ = agent.status();
         }
     }
 
