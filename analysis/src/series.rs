@@ -1,0 +1,265 @@
+//! Samples of one source over time, with what was measured and what was not.
+
+use std::fmt;
+
+/// A point in time: nanoseconds since 1970-01-01T00:00:00 UTC.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct UtcNs(pub i64);
+
+/// A length of time in nanoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct DurationNs(pub u64);
+
+/// A rate in bits a second, as line rates are given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct BitsPerSecond(pub u64);
+
+impl UtcNs {
+    /// The time after `length`; the largest time there is if that is later.
+    #[must_use]
+    pub const fn after(self, length: DurationNs) -> Self {
+        // At most 2^63 - 1: a longer time than that is out of range anyway.
+        let length = if length.0 > i64::MAX as u64 { i64::MAX } else { length.0 as i64 };
+        Self(self.0.saturating_add(length))
+    }
+
+    /// The time from `earlier` to this; nothing if it is not earlier.
+    #[must_use]
+    pub const fn since(self, earlier: Self) -> DurationNs {
+        DurationNs(if self.0 > earlier.0 { self.0.abs_diff(earlier.0) } else { 0 })
+    }
+}
+
+impl DurationNs {
+    /// In seconds.
+    #[must_use]
+    pub const fn seconds(self) -> f64 {
+        self.0 as f64 / 1e9
+    }
+}
+
+impl BitsPerSecond {
+    /// Bytes that pass in `length` at this rate.
+    #[must_use]
+    pub const fn bytes_in(self, length: DurationNs) -> f64 {
+        self.0 as f64 / 8.0 * length.seconds()
+    }
+}
+
+impl fmt::Display for BitsPerSecond {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (unit, name) = match self.0 {
+            1_000_000_000.. => (1e9, "Gbit/s"),
+            1_000_000.. => (1e6, "Mbit/s"),
+            1_000.. => (1e3, "kbit/s"),
+            _ => (1.0, "bit/s"),
+        };
+        write!(f, "{} {name}", self.0 as f64 / unit)
+    }
+}
+
+/// A half-open span of time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span {
+    /// Belongs to it.
+    pub start: UtcNs,
+    /// The first time that does not.
+    pub end: UtcNs,
+}
+
+/// A linear-counting sketch of active flows: one bit for each hash value that was seen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sketch(pub u128);
+
+/// What one direction carried in one sample. A field that the source does not measure is 0 here and absent from the
+/// series' [`Fields`]: read it through them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Traffic {
+    /// Bytes on the wire.
+    pub bytes: u64,
+    /// Packets on the wire.
+    pub packets: u64,
+    /// Of the bytes, those marked ECN `CE`.
+    pub ce_bytes: u64,
+    /// Payload bytes sent again (tx), or suspected of it (rx).
+    pub retransmit_bytes: u64,
+    /// Of the bytes, those whose peer is outside the region.
+    pub cross_region_bytes: u64,
+    /// Active flows.
+    pub flows: Sketch,
+    /// RoCEv2 that passed the kernel.
+    pub roce: Roce,
+}
+
+/// RoCEv2 packets in one direction of one sample.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Roce {
+    /// Bytes on the wire.
+    pub bytes: u64,
+    /// Packets.
+    pub packets: u32,
+    /// Congestion notification packets.
+    pub cnps: u32,
+    /// Negative acknowledgements: packet sequence error.
+    pub nak_sequence: u32,
+    /// Negative acknowledgements: receiver not ready.
+    pub nak_rnr: u32,
+    /// Negative acknowledgements of other kinds.
+    pub nak_other: u32,
+    /// Requests sent again.
+    pub retries: u32,
+}
+
+/// Which fields of [`Traffic`] a source measures. Bytes are always measured.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Fields {
+    /// [`Traffic::packets`].
+    pub packets: bool,
+    /// [`Traffic::ce_bytes`].
+    pub ce: bool,
+    /// [`Traffic::retransmit_bytes`] of tx.
+    pub retransmits_tx: bool,
+    /// [`Traffic::retransmit_bytes`] of rx, which are suspected only.
+    pub retransmits_rx: bool,
+    /// [`Traffic::cross_region_bytes`].
+    pub regions: bool,
+    /// [`Traffic::flows`].
+    pub flows: bool,
+    /// [`Traffic::roce`].
+    pub roce: bool,
+}
+
+/// One sample: a span of time and what passed in it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sample {
+    /// When it began.
+    pub start: UtcNs,
+    /// How long it took, as measured: the interval for buckets, the time between two updates for counters.
+    pub length: DurationNs,
+    /// Towards the host.
+    pub rx: Traffic,
+    /// Away from the host.
+    pub tx: Traffic,
+}
+
+impl Sample {
+    /// When it ended.
+    #[must_use]
+    pub const fn end(&self) -> UtcNs {
+        self.start.after(self.length)
+    }
+}
+
+/// Which way, seen from the host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Direction {
+    /// Towards it.
+    Rx,
+    /// Away from it.
+    Tx,
+}
+
+impl Direction {
+    /// Both, in the order in which they are shown.
+    pub const ALL: [Self; 2] = [Self::Rx, Self::Tx];
+
+    /// The name used in output, files and metrics.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Rx => "rx",
+            Self::Tx => "tx",
+        }
+    }
+
+    /// This direction's part of a sample.
+    #[must_use]
+    pub const fn of(self, sample: &Sample) -> &Traffic {
+        match self {
+            Self::Rx => &sample.rx,
+            Self::Tx => &sample.tx,
+        }
+    }
+}
+
+/// Samples of one source, in order of time.
+///
+/// Samples in which nothing passed may be left out: what tells an idle time from one that was not measured is
+/// `covered`.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Series {
+    /// The host, as it names itself.
+    pub host: String,
+    /// The host's boot, by its id; empty if unknown.
+    pub boot_id: String,
+    /// The network device.
+    pub netdev: String,
+    /// The nominal length of a sample.
+    pub interval: DurationNs,
+    /// The device's line rate in each direction; `None` if it states none and none was given.
+    pub line_rate: Option<BitsPerSecond>,
+    /// How far the times may be off from UTC, by the kernel's own estimate; `None` if unknown.
+    pub clock_error: Option<DurationNs>,
+    /// What is measured.
+    pub fields: Fields,
+    /// In order of time, none overlapping another.
+    pub samples: Vec<Sample>,
+    /// When it was measured: in order, none overlapping or touching another.
+    pub covered: Vec<Span>,
+    /// Buckets that were overwritten before they were read.
+    pub lost: u64,
+}
+
+impl Series {
+    /// Whether all of `span` was measured.
+    #[must_use]
+    pub fn covers(&self, span: Span) -> bool {
+        let at = self.covered.partition_point(|covered| covered.end < span.end);
+        self.covered.get(at).is_some_and(|covered| covered.start <= span.start)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn span(start: i64, end: i64) -> Span {
+        Span { start: UtcNs(start), end: UtcNs(end) }
+    }
+
+    #[test]
+    fn a_span_is_covered_only_as_a_whole() {
+        let series = Series { covered: vec![span(0, 10), span(20, 30)], ..Series::default() };
+        let rows = [
+            (span(0, 10), true),
+            (span(3, 4), true),
+            (span(9, 11), false),
+            (span(10, 20), false),
+            (span(20, 21), true),
+            (span(29, 31), false),
+            (span(0, 30), false),
+            (span(40, 41), false),
+        ];
+        for (asked, expected) in rows {
+            assert_eq!(series.covers(asked), expected, "{asked:?}");
+        }
+        assert!(!Series::default().covers(span(0, 1)));
+    }
+
+    #[test]
+    fn times_do_not_overflow() {
+        assert_eq!(UtcNs(i64::MAX).after(DurationNs(u64::MAX)), UtcNs(i64::MAX));
+        assert_eq!(UtcNs(i64::MIN).since(UtcNs(0)), DurationNs(0));
+        assert_eq!(UtcNs(i64::MAX).since(UtcNs(i64::MIN)), DurationNs(u64::MAX));
+    }
+
+    #[test]
+    fn rates_are_read_by_people() {
+        let rows =
+            [(100_000_000_000, "100 Gbit/s"), (2_500_000_000, "2.5 Gbit/s"), (10_000_000, "10 Mbit/s"), (7, "7 bit/s")];
+        for (rate, expected) in rows {
+            assert_eq!(BitsPerSecond(rate).to_string(), expected);
+        }
+        assert_eq!(BitsPerSecond(8_000_000_000).bytes_in(DurationNs(1_000_000)), 1_000_000.0);
+    }
+}
