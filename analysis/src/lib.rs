@@ -3,4 +3,5 @@
 //! Nothing here does I/O, reads a clock, spawns or logs. A [`series::Series`] is source-neutral: samples of tc buckets
 //! and of counters that are read at times of their own look alike to a detector.
 
+pub mod delta;
 pub mod series;
