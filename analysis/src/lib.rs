@@ -3,5 +3,11 @@
 //! Nothing here does I/O, reads a clock, spawns or logs. A [`series::Series`] is source-neutral: samples of tc buckets
 //! and of counters that are read at times of their own look alike to a detector.
 
+pub mod congestion;
+pub mod counter_series;
 pub mod delta;
+pub mod pause;
 pub mod series;
+pub mod storm;
+mod sum;
+pub mod verdict;
