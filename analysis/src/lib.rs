@@ -6,8 +6,13 @@
 pub mod congestion;
 pub mod counter_series;
 pub mod delta;
+pub mod link;
 pub mod pause;
+pub mod port;
+pub mod resource;
+pub mod retransmission;
 pub mod series;
+pub mod skew;
 pub mod storm;
 mod sum;
 pub mod verdict;
