@@ -166,11 +166,11 @@ impl CounterSeries {
         }
         while self.when.len() > self.samples_max {
             self.when.pop_front();
-            for column in self.columns.values_mut() {
+            self.columns.retain(|_, column| {
                 column.pop_front();
-            }
+                column.iter().any(|delta| *delta != Err(Gap::NotOffered))
+            });
         }
-        self.columns.retain(|_, column| column.iter().any(|delta| *delta != Err(Gap::NotOffered)));
     }
 
     /// How many samples there are.

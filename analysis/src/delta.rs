@@ -137,13 +137,15 @@ pub const fn delta_within(previous: u64, now: u64, width: Width, growth_max: u64
 pub struct Tracker {
     width: Width,
     previous: Option<u64>,
+    /// It may have counted all that it shows in the last interval.
+    fresh: bool,
 }
 
 impl Tracker {
     /// A counter that was not read yet.
     #[must_use]
     pub const fn new(width: Width) -> Self {
-        Self { width, previous: None }
+        Self { width, previous: None, fresh: false }
     }
 
     /// Takes the next reading, which cannot be more than `growth_max` on from the one before.
@@ -159,8 +161,20 @@ impl Tracker {
             None if now >= self.width.max() => Err(Gap::Implausible),
             None => Err(Gap::First),
         };
+        self.fresh = now <= growth_max;
         self.previous = if matches!(delta, Err(Gap::Implausible)) { None } else { Some(now) };
         delta
+    }
+
+    /// What the last step, which gave `delta`, tells if another counter of the same device was reset in that interval: a
+    /// device that is made anew begins with all of them, and one that shows no more than can have passed since may only
+    /// look as if it had wrapped, or grown.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::step`].
+    pub const fn beside_reset(&self, delta: Delta) -> Delta {
+        if self.fresh && delta.is_ok() { Err(Gap::Reset) } else { delta }
     }
 
     /// The reading failed: the next one that works has nothing to compare with, for its interval would be longer than
@@ -248,6 +262,25 @@ mod tests {
         );
         let saturated = Err(Gap::Saturated);
         follow(Width::Stops4, &[15, 15, 0, 3], &[saturated, saturated, Err(Gap::Reset), Ok(3)]);
+    }
+
+    #[test]
+    fn beside_a_reset_only_what_cannot_have_been_reset_is_known() {
+        let rows = [
+            (4_294_967_290, 4, Ok(10), Err(Gap::Reset)),
+            (7, 9, Ok(2), Err(Gap::Reset)),
+            (0, 0, Ok(0), Err(Gap::Reset)),
+            (90, 100, Ok(10), Err(Gap::Reset)),
+            (91, 101, Ok(10), Ok(10)),
+            (900, 8, Err(Gap::Reset), Err(Gap::Reset)),
+            (900, 2_000, Err(Gap::Implausible), Err(Gap::Implausible)),
+        ];
+        for (previous, now, alone, beside) in rows {
+            let mut tracker = Tracker::new(Width::Wraps32);
+            assert_eq!(tracker.step(previous, 100), Err(Gap::First));
+            let delta = tracker.step(now, 100);
+            assert_eq!((delta, tracker.beside_reset(delta)), (alone, beside), "{previous} -> {now}");
+        }
     }
 
     #[test]

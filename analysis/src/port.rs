@@ -186,25 +186,29 @@ fn either(one: Verdict<Vec<Evidence>>, other: Verdict<Vec<Evidence>>) -> Verdict
     }
 }
 
-/// What every detector says of a port's samples.
-#[must_use]
-pub fn findings(series: &CounterSeries, limits: &Limits) -> Vec<Finding> {
-    let mut findings = Vec::new();
-    for Detector { name, run, .. } in DETECTORS {
-        let mut say = |lane, verdict| findings.push(Finding { detector: name, lane, verdict });
-        match run {
-            Run::Port(run) => say(None, run(series, limits)),
+impl Detector {
+    /// What it says of a port's samples: one answer for each lane, or one for the port.
+    #[must_use]
+    pub fn run(&self, series: &CounterSeries, limits: &Limits) -> Vec<Finding> {
+        let say = |lane, verdict| Finding { detector: self.name, lane, verdict };
+        match self.run {
+            Run::Port(run) => vec![say(None, run(series, limits))],
             Run::Lanes(direction, run) => {
                 let lanes = series.lanes(direction);
                 if lanes.is_empty() {
                     let counter = Counter::PauseFrames(Lane::Port, direction);
-                    say(None, Verdict::CannotTell(Why::Absent { counter, gap: Gap::NotOffered }));
+                    return vec![say(None, Verdict::CannotTell(Why::absent(counter, Gap::NotOffered)))];
                 }
-                lanes.into_iter().for_each(|lane| say(Some(lane), run(series, lane, direction, limits)));
+                lanes.into_iter().map(|lane| say(Some(lane), run(series, lane, direction, limits))).collect()
             }
         }
     }
-    findings
+}
+
+/// What every detector says of a port's samples.
+#[must_use]
+pub fn findings(series: &CounterSeries, limits: &Limits) -> Vec<Finding> {
+    DETECTORS.iter().flat_map(|detector| detector.run(series, limits)).collect()
 }
 
 #[cfg(test)]
