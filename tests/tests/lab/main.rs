@@ -52,6 +52,7 @@ macro_rules! kernels {
                 a_hanging_call_shows_while_it_hangs: daemon::hanging(&DAEMON),
                 every_row_attaches_whose_function_is_there: drivers::all(&DRIVERS),
                 the_default_set_attaches_and_nothing_else: drivers::default_set(&DRIVERS),
+                hooks_attach_by_what_misses_nothing: drivers::means(&DRIVERS),
                 hooks_do_not_hold_drivers: drivers::drivers_are_not_held(&DRIVERS),
                 functions_return_what_the_table_says: drivers::results_are_what_the_table_says(&DRIVERS),
                 discovery_ends_in_the_default_set: drivers::discovery(&DRIVERS),
