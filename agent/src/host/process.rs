@@ -41,6 +41,12 @@ impl Process {
     }
 }
 
+/// What BPF calls the cgroup that a process or thread is in at this moment.
+pub(crate) fn cgroup_id(roots: &Roots, id: u32) -> Option<u64> {
+    let text = read::text(&roots.procfs.join(id.to_string()).join("cgroup")).ok()?;
+    Cgroup::read(roots, &text)?.id
+}
+
 impl Cgroup {
     fn read(roots: &Roots, text: &str) -> Option<Self> {
         let (path, unified) = cgroup_path(text)?;

@@ -63,6 +63,7 @@ macro_rules! kernels {
                 a_link_that_goes_down_and_up_is_told: notices::link(&NOTICES),
                 a_changed_address_is_told: notices::gid(&NOTICES),
                 a_hanging_call_is_named_while_it_hangs: notices::stuck(&NOTICES),
+                hanging_calls_are_filtered_as_failures_are: notices::stuck_filters(&NOTICES),
                 a_rejected_connection_is_told_with_its_reason: notices::rejected(&NOTICES),
                 an_unreachable_peer_is_told: notices::unreachable(&NOTICES),
                 a_refused_call_of_the_connection_manager_is_named: notices::refused_binding(&NOTICES),

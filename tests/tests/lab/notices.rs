@@ -20,6 +20,12 @@ ip addr del 10.78.0.1/24 dev $netdev'
 until_true "ss -Hltn > /dev/null; grep -qs :ffff: /sys/class/infiniband/$device/ports/1/gids/$gid"
 
 trace stuck --stuck -- bash -c '$workload hang $device 4 > $out/hang.rows'
+trace right --stuck --device $device --verb modify_qp --comm workload --count 1 -- $workload hang $device 3
+trace peer --stuck --device $peer -- $workload hang $device 3
+trace verb --stuck --verb reg_mr -- $workload hang $device 3
+trace comm --stuck --comm work -- $workload hang $device 3
+trace pid --stuck --pid 1 -- $workload hang $device 3
+trace outside --stuck -- bash -c 'echo $$ > /sys/fs/cgroup/cgroup.procs; exec $workload hang $device 3'
 
 trace_of cm nobody -- timeout 60 rping -c -a $peer_address -I $address -p 9999 -C 1
 trace_of cm dead -- timeout 60 rping -c -a ${peer_address%.*}.222 -I $address -C 1
@@ -79,6 +85,18 @@ pub(crate) fn stuck(run: &Run) {
     assert_eq!((&*call.kind, &*call.verb, call.device.as_deref()), ("stuck", "modify_qp", Some("rxe0")));
     assert_eq!((call.pid, call.tid, call.comm.as_deref()), (row.pid, row.tid, Some("workload")));
     assert!((1_000_000_000..=row.after_ns - row.before_ns).contains(&call.waiting_ns), "{call:?} {row:?}");
+}
+
+#[track_caller]
+pub(crate) fn stuck_filters(run: &Run) {
+    let count = |name: &str| {
+        let calls: Vec<Stuck> = run.lines(&format!("{name}.events")).unwrap();
+        (calls.len(), calls.iter().all(|call| call.verb == "modify_qp"))
+    };
+    assert_eq!(count("right"), (1, true));
+    for other in ["peer", "verb", "comm", "pid", "outside"] {
+        assert_eq!(count(other), (0, true), "{other}");
+    }
 }
 
 #[track_caller]
