@@ -92,6 +92,7 @@ async fn serve<S: Source>(
     config.log_failures &= out.is_some();
     let log =
         Log::new(config.fold_window, &info, out.unwrap_or_else(|| Box::new(io::sink()))).context("starting the log")?;
+    super::trace::remove_leftovers(&config.roots);
     let source = start(&config)?;
     announce(&source, &info);
     let setup = Setup { source, config, info, log, summary, run_for: args.run_for, signals };
