@@ -27,6 +27,8 @@ pub(crate) enum Input {
     Tick,
     /// Events wait in the ring buffer.
     Ring,
+    /// Hooks wait to be attached.
+    Attach,
     /// A client of the HTTP server asks.
     Scrape(Scrape),
     /// A client of the socket asks.

@@ -7,6 +7,7 @@ mod btf;
 mod maps;
 mod object;
 mod readable;
+mod slot;
 pub(crate) mod state;
 mod sys;
 mod tracefs;
