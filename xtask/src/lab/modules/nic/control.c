@@ -14,7 +14,8 @@ static int show(struct seq_file *file, void *unused)
 	unsigned int i;
 	u64 now_ns;
 
-	seq_puts(file, "name\tvalue\tnow_ns\tsince_ns\tbase\tper_ms\ton_ms\tperiod_ms\tfor_ms\tbits\tsaturates\thidden\terror\n");
+	seq_puts(file, "name\tvalue\tnow_ns\tsince_ns\tbase\tper_ms\ton_ms\tperiod_ms\tfor_ms\tbits\tsaturates\t"
+		       "hidden\terror\n");
 	spin_lock(&group->lock);
 	now_ns = ktime_get_ns();
 	for (i = 0; i < group->count; i++) {

@@ -12,7 +12,8 @@
  *                the settings tx_pause and rx_pause, 0 or 1 (also by `ethtool -A`)
  *   fec          `ethtool -I --show-fec`: corrected_blocks, uncorrectable_blocks, corrected_bits
  *   phy          `ethtool -S --groups eth-phy`: SymbolErrorDuringCarrier
- *   link         speed in Mb/s (also by `ethtool -s`), carrier 0 or 1, link_down_events (`ethtool -I`; from 6.12 on)
+ *   link         speed in Mb/s (also by `ethtool -s`; the RDMA port's rate is at most 100 Gb/s on 6.1), carrier 0 or 1,
+ *                link_down_events (`ethtool -I`; from 6.12 on)
  *   dcb          `dcb pfc show`: pfc_en, a bit for each priority (also by `dcb pfc set`), and pfc_cap
  *   hw_counters  sysfs ports/1/hw_counters and `rdma statistic`. The optional ones (cc_...) are in netlink only, once
  *                they are switched on with `rdma statistic set link L optional-counters`.
@@ -36,11 +37,11 @@
  *
  * What fails where: `hw_counters` by name in sysfs (netlink reads all at once and fails with `*`); `counters` by name,
  * with all that one request to the device answers, always as EINVAL; `link` by the name speed (sysfs speed; rate and
- * state of the RDMA port), and with `*` every ethtool call; `ethtool`, `fec` and `dcb` with `*`. Elsewhere the kernel's
- * interface cannot fail, and the line is refused with EOPNOTSUPP.
+ * state of the RDMA port), and with `*` every ethtool call; `ethtool` and `fec` with `*`; `dcb` with `*`, where the
+ * kernel leaves PFC out of its answer. Elsewhere the interface cannot fail: the line is refused with EOPNOTSUPP.
  *
- * A driver is reloaded by unbind and bind in /sys/bus/platform/drivers/DRIVER (devices fsnic.0 and fsnic.1): the devices
- * come again with all counters 0.
+ * A driver is reloaded by unbind and bind in /sys/bus/platform/drivers/DRIVER (devices fsnic.0 and fsnic.1): the
+ * devices come again with all counters 0.
  */
 #include <linux/debugfs.h>
 #include <linux/mod_devicetable.h>

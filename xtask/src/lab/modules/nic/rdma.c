@@ -5,8 +5,8 @@
  * soft-RoCE takes every such device on a network device for its own.
  *
  * The kernel asks for hw_counters by number: sysfs for the one whose file is read, netlink for number 0 and takes as
- * many as it is told were read. sysfs keeps the values for `lifespan` if all were read. So that a failing file fails each
- * time, reads say while any counter fails that they gave all but the last: that is an optional one, which has no file.
+ * many as it is told were read. sysfs keeps the values for `lifespan` if all were read. So that a failing file fails
+ * each time, reads say while any counter fails that they gave all but the last: an optional one, which has no file.
  */
 #include <linux/slab.h>
 #include <rdma/ib_cache.h>
