@@ -10,6 +10,7 @@ use anyhow::{Context as _, Result, ensure};
 ///
 /// - `nic_load [PARAMETER=VALUE]...` loads it and waits for the link.
 /// - `nic END FILE LINE...` sets lines in one write, so at one instant.
+/// - `nic_health END MESSAGE` has the health reporter of its devlink device report; it recovers unless `!` comes first.
 /// - `nic_state END FILE` prints what [`state`] reads.
 /// - `nic_reload END` has the driver leave the end and take it again.
 /// - `nic_apart` puts end 1 into the name space `far`, with 10.99.0.2; end 0 has 10.99.0.1.
@@ -20,6 +21,7 @@ nic_load() {
 }
 # A shell's own printf writes each line by itself.
 nic() { nic_file=/sys/kernel/debug/fsnic/fsnic$1/$2; shift 2; cat <<< "$(printf '%s\n' "$@")" > $nic_file; }
+nic_health() { echo "$2" > /sys/kernel/debug/fsnic/fsnic$1/health; }
 nic_state() { cat /sys/kernel/debug/fsnic/fsnic$1/$2; }
 nic_reload() {
     nic_folder=/sys/bus/platform/drivers/$(nic_driver $1)

@@ -81,6 +81,7 @@ macro_rules! kernels {
                 the_nic_fails_where_it_is_told_to: nic::failing(&NIC),
                 the_nic_counts_on_the_kernels_clock: nic::growth(&NIC),
                 the_nic_comes_and_goes: nic::comes_and_goes(&NIC),
+                the_nic_gets_into_trouble: nic::trouble(&NIC),
                 the_nic_can_be_another_drivers: nic::another_driver(&NIC),
                 nothing_is_left_after_the_end: leftovers::ended(&LEFTOVERS),
                 halting_removes_what_a_killed_agent_left: leftovers::halted(&LEFTOVERS),

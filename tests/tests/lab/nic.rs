@@ -61,6 +61,17 @@ nic 0 ethtool 'delay 300000'; began=$(date +%s%N); ethtool -S fsnic0 > /dev/null
 nic_apart && ping -q -c 3 -i 0.2 -W 10 10.99.0.2 > $out/ping || exit 1
 cat /sys/class/net/fsnic0/statistics/rx_packets > $out/received
 nic 0 link 'carrier 0'; keep down; nic 0 link 'carrier 1'; until_true '[ "$(cat /sys/class/net/fsnic0/carrier)" = 1 ]'; keep up
+
+tracing=/sys/kernel/tracing
+for event in devlink/devlink_health_report net/net_dev_xmit_timeout napi/napi_poll; do echo 1 > $tracing/events/$event/enable; done
+nic_health 0 'firmware is unwell'; nic_health 1 '!firmware is gone'; devlink -j health show > $out/health
+nic 0 link 'stuck 1'; ping -q -c 1 -W 1 10.99.0.2 > $out/stuck; until_true 'grep -q net_dev_xmit_timeout $tracing/trace'
+nic 0 link 'stuck 0'; ping -q -c 1 -W 10 10.99.0.2 > $out/unstuck
+nic 1 link 'hold 1'; python3 -c 'import socket; s = socket.socket(type=socket.SOCK_DGRAM); [s.sendto(b"x", ("10.99.0.2", 9)) for _ in range(200)]'
+nic 1 link 'hold 0'
+ping -q -c 1 -W 10 10.99.0.2 > $out/released; cp $tracing/trace $out/trace
+for event in devlink/devlink_health_report net/net_dev_xmit_timeout napi/napi_poll; do echo 0 > $tracing/events/$event/enable; done
+
 nic_reload 0 && until_true '[ -d $port ]' && keep reloaded
 ip netns del far; rmmod fsnic; echo $? > $out/unloaded
 ls /sys/class/net /sys/class/infiniband /sys/kernel/debug > $out/left
@@ -259,6 +270,30 @@ pub(crate) fn comes_and_goes(run: &Run) {
     assert!(left.contains("rxe0") && !left.contains("fsnic") && !left.contains("mlx5_"), "{left}");
     let words = output.file("dmesg").unwrap();
     assert!(["WARNING", "BUG", "Oops", "leak"].iter().all(|word| !words.contains(word)), "{words}");
+}
+
+/// The events of a driver in trouble: health reports, a transmit queue that stands still, a receiver that cannot follow.
+#[track_caller]
+pub(crate) fn trouble(run: &Run) {
+    let output = run.output().unwrap();
+    let health: Value = serde_json::from_str(&output.file("health").unwrap()).unwrap();
+    let of = |end: &str| {
+        let reporter = &health["health"][format!("platform/{end}")][0];
+        (reporter["state"].as_str(), reporter["error"].as_u64(), reporter["recover"].as_u64())
+    };
+    let expected = [(Some("healthy"), Some(1), Some(1)), (Some("error"), Some(1), Some(0))];
+    assert_eq!(["fsnic.0", "fsnic.1"].map(of), expected, "{health}");
+    let trace = output.file("trace").unwrap();
+    let count = |words: &[&str]| trace.lines().filter(|line| words.iter().all(|word| line.contains(word))).count();
+    assert_eq!(count(&["devlink_health_report: ", "dev_name=fsnic.0", "reporter_name=fw: firmware is unwell"]), 1);
+    assert_eq!(count(&["devlink_health_report: ", "dev_name=fsnic.1", "reporter_name=fw: !firmware is gone"]), 1);
+    assert!(count(&["net_dev_xmit_timeout: dev=fsnic0 driver=mlx5_core queue=0"]) > 0);
+    for (file, packets) in [("stuck", 0), ("unstuck", 1), ("released", 1)] {
+        let words = output.file(file).unwrap();
+        assert!(words.contains(&format!(" {packets} received")), "{file}: {words}");
+    }
+    // 200 packets wait: the first three times the budget is used up.
+    assert!(count(&["napi_poll: ", "for device fsnic1 work 64 budget 64"]) >= 3);
 }
 
 /// It can be another driver's, with other names and narrow port counters.

@@ -55,7 +55,7 @@ static ssize_t write(struct file *file, const char __user *from, size_t size, lo
 		if (*line)
 			error = group_line(group, line, &now_ns);
 	spin_unlock(&group->lock);
-	netdev_carrier(group->nic);
+	netdev_changed(group->nic);
 	rtnl_unlock();
 	kfree(text);
 	return error ? error : size;
@@ -80,4 +80,5 @@ void control_add(struct nic *nic, struct dentry *parent)
 	nic->folder = debugfs_create_dir(name, parent);
 	for (i = 0; i < GROUPS; i++)
 		debugfs_create_file(nic->groups[i].file, 0600, nic->folder, &nic->groups[i], &operations);
+	health_control(nic);
 }

@@ -6,8 +6,10 @@
 #include <linux/ethtool.h>
 #include <linux/netdevice.h>
 #include <linux/platform_device.h>
+#include <linux/skbuff.h>
 #include <linux/types.h>
 
+struct devlink;
 struct rdma;
 
 /* A counter, or a setting that is handled like one: value, what it grows by, and how its reads go wrong. */
@@ -70,7 +72,7 @@ enum {
 enum { PAUSE_TX_FRAMES, PAUSE_RX_FRAMES, PAUSE_TX_STORMS, PAUSE_TX_ON, PAUSE_RX_ON };
 enum { FEC_CORRECTED_BLOCKS, FEC_UNCORRECTABLE_BLOCKS, FEC_CORRECTED_BITS };
 enum { PHY_SYMBOL_ERRORS };
-enum { LINK_SPEED, LINK_CARRIER, LINK_DOWN_EVENTS };
+enum { LINK_SPEED, LINK_CARRIER, LINK_DOWN_EVENTS, LINK_STUCK, LINK_HOLD };
 enum { DCB_PFC_EN, DCB_PFC_CAP };
 
 /* One end of the cable. */
@@ -78,10 +80,16 @@ struct nic {
 	struct platform_device *platform;
 	struct net_device *netdev;
 	struct rdma *rdma;
+	struct devlink *devlink;
 	struct dentry *folder;
 	struct group groups[GROUPS];
-	/* Under the RTNL. */
+	/* What the other end sent and the host has not taken. */
+	struct sk_buff_head received;
+	struct napi_struct napi;
+	/* Written under the RTNL. */
 	bool open;
+	bool stuck;
+	bool hold;
 };
 
 /* counters.c: reading and changing them. */
@@ -104,7 +112,7 @@ void control_add(struct nic *nic, struct dentry *parent);
 struct net_device *netdev_make(struct platform_device *platform);
 int netdev_start(struct nic *nic);
 void netdev_end(struct nic *nic);
-void netdev_carrier(struct nic *nic);
+void netdev_changed(struct nic *nic);
 
 /* ethtool.c: its statistics, settings and DCB. */
 void ethtool_init(struct net_device *netdev);
@@ -114,5 +122,10 @@ void ethtool_pause_names(struct group *group);
 extern const char port_names[];
 int rdma_start(struct nic *nic, const char *name, bool narrow);
 void rdma_end(struct nic *nic);
+
+/* health.c: reports of its health. */
+int health_start(struct nic *nic);
+void health_control(struct nic *nic);
+void health_end(struct nic *nic);
 
 #endif

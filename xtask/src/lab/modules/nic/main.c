@@ -13,11 +13,17 @@
  *   fec          `ethtool -I --show-fec`: corrected_blocks, uncorrectable_blocks, corrected_bits
  *   phy          `ethtool -S --groups eth-phy`: SymbolErrorDuringCarrier
  *   link         speed in Mb/s (also by `ethtool -s`; the RDMA port's rate is at most 100 Gb/s on 6.1), carrier 0 or 1,
- *                link_down_events (`ethtool -I`; from 6.12 on)
+ *                link_down_events (`ethtool -I`; from 6.12 on); stuck 0 or 1: nothing is sent, and the kernel tells
+ *                of it each second (net:net_dev_xmit_timeout); hold 0 or 1: packets wait at the receiver, who then
+ *                takes as many as NAPI's budget allows at a time (napi:napi_poll)
  *   dcb          `dcb pfc show`: pfc_en, a bit for each priority (also by `dcb pfc set`), and pfc_cap
  *   hw_counters  sysfs ports/1/hw_counters and `rdma statistic`. The optional ones (cc_...) are in netlink only, once
  *                they are switched on with `rdma statistic set link L optional-counters`.
  *   counters     sysfs ports/1/counters, in the device's own widths; port_*_data in words of four bytes
+ *   health       takes a message that the reporter fw of devlink device platform/fsnic.{0,1} reports; it recovers at
+ *                once, or stays in error if the message begins with `!`
+ *
+ * Packets are received by NAPI, up to 4096 wait, further ones are dropped.
  *
  * Reading a file shows its counters with all that is set, in columns. Writing takes lines:
  *
@@ -119,7 +125,7 @@ static int make_groups(struct nic *nic, const char *hw)
 				  "tx_pause_frames,rx_pause_frames,tx_pause_storm_events,tx_pause,rx_pause" },
 		[GROUP_FEC] = { "fec", MAY_HIDE | MAY_FAIL, "corrected_blocks,uncorrectable_blocks,corrected_bits" },
 		[GROUP_PHY] = { "phy", MAY_HIDE, "SymbolErrorDuringCarrier" },
-		[GROUP_LINK] = { "link", MAY_HIDE | MAY_FAIL | MAY_FAIL_EACH, "speed,carrier,link_down_events" },
+		[GROUP_LINK] = { "link", MAY_HIDE | MAY_FAIL | MAY_FAIL_EACH, "speed,carrier,link_down_events,stuck,hold" },
 		[GROUP_DCB] = { "dcb", MAY_FAIL, "pfc_en,pfc_cap" },
 		[GROUP_HW] = { "hw_counters", MAY_FAIL | MAY_FAIL_EACH, hw },
 		[GROUP_PORT] = { "counters", MAY_FAIL | MAY_FAIL_EACH, port_names },
@@ -177,10 +183,15 @@ static int probe(struct platform_device *platform)
 	error = rdma_start(nic, rdma, narrow);
 	if (error)
 		goto end_netdev;
+	error = health_start(nic);
+	if (error)
+		goto end_rdma;
 	platform_set_drvdata(platform, nic);
 	control_add(nic, folder);
 	return 0;
 
+end_rdma:
+	rdma_end(nic);
 end_netdev:
 	netdev_end(nic);
 free:
@@ -193,6 +204,7 @@ static void remove(struct platform_device *platform)
 	struct nic *nic = platform_get_drvdata(platform);
 
 	debugfs_remove(nic->folder);
+	health_end(nic);
 	rdma_end(nic);
 	netdev_end(nic);
 	free_nic(nic);

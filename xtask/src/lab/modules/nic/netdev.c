@@ -5,6 +5,9 @@
 
 #include "fsnic.h"
 
+/* As many packets as wait at an end. */
+#define RECEIVED_MAX 4096
+
 /* Both ends, each at its platform device's number. */
 static struct nic __rcu *ends[2];
 
@@ -14,7 +17,7 @@ static struct nic *other_end(struct nic *nic)
 }
 
 /* Both ends see a carrier, or none does: both are up, and both are told to have one. Under the RTNL. */
-void netdev_carrier(struct nic *nic)
+static void carrier(struct nic *nic)
 {
 	struct nic *peer = other_end(nic);
 	bool on = peer && nic->open && peer->open && counter_now(&nic->groups[GROUP_LINK], LINK_CARRIER) &&
@@ -30,13 +33,47 @@ void netdev_carrier(struct nic *nic)
 	}
 }
 
+/* After its settings were changed, under the RTNL. */
+void netdev_changed(struct nic *nic)
+{
+	carrier(nic);
+	WRITE_ONCE(nic->stuck, !!counter_now(&nic->groups[GROUP_LINK], LINK_STUCK));
+	WRITE_ONCE(nic->hold, !!counter_now(&nic->groups[GROUP_LINK], LINK_HOLD));
+	if (nic->open && !nic->stuck)
+		netif_wake_queue(nic->netdev);
+	if (!nic->hold) {
+		local_bh_disable();
+		napi_schedule(&nic->napi);
+		local_bh_enable();
+	}
+}
+
+static int poll(struct napi_struct *napi, int budget)
+{
+	struct nic *nic = container_of(napi, struct nic, napi);
+	struct sk_buff *skb;
+	int done = 0;
+
+	while (done < budget && (skb = skb_dequeue(&nic->received))) {
+		DEV_STATS_INC(nic->netdev, rx_packets);
+		DEV_STATS_ADD(nic->netdev, rx_bytes, skb->len + ETH_HLEN);
+		napi_gro_receive(napi, skb);
+		done++;
+	}
+	if (done < budget)
+		napi_complete_done(napi, done);
+	return done;
+}
+
 static int nic_open(struct net_device *netdev)
 {
 	struct nic *nic = netdev_priv(netdev);
 
+	skb_queue_purge(&nic->received);
+	napi_enable(&nic->napi);
 	nic->open = true;
 	netif_start_queue(netdev);
-	netdev_carrier(nic);
+	carrier(nic);
 	return 0;
 }
 
@@ -46,7 +83,9 @@ static int nic_stop(struct net_device *netdev)
 
 	netif_stop_queue(netdev);
 	nic->open = false;
-	netdev_carrier(nic);
+	carrier(nic);
+	napi_disable(&nic->napi);
+	skb_queue_purge(&nic->received);
 	return 0;
 }
 
@@ -56,28 +95,45 @@ static netdev_tx_t nic_xmit(struct sk_buff *skb, struct net_device *netdev)
 	unsigned int length = skb->len;
 	struct nic *peer;
 
+	if (READ_ONCE(nic->stuck)) {
+		netif_stop_queue(netdev);
+		/* It may have been told otherwise just now. */
+		if (!READ_ONCE(nic->stuck))
+			netif_wake_queue(netdev);
+		return NETDEV_TX_BUSY;
+	}
 	rcu_read_lock();
 	peer = other_end(nic);
 	skb_tx_timestamp(skb);
 	if (!peer || !netif_carrier_ok(netdev)) {
-		dev_kfree_skb_any(skb);
+		kfree_skb(skb);
 		DEV_STATS_INC(netdev, tx_dropped);
-	} else if (dev_forward_skb(peer->netdev, skb) == NET_RX_SUCCESS) {
+	} else if (skb_queue_len_lockless(&peer->received) >= RECEIVED_MAX) {
+		kfree_skb(skb);
+		DEV_STATS_INC(peer->netdev, rx_dropped);
+	} else if (__dev_forward_skb(peer->netdev, skb)) {
+		DEV_STATS_INC(peer->netdev, rx_dropped);
+	} else {
+		skb_queue_tail(&peer->received, skb);
+		if (!READ_ONCE(peer->hold))
+			napi_schedule(&peer->napi);
 		DEV_STATS_INC(netdev, tx_packets);
 		DEV_STATS_ADD(netdev, tx_bytes, length);
-		DEV_STATS_INC(peer->netdev, rx_packets);
-		DEV_STATS_ADD(peer->netdev, rx_bytes, length);
-	} else {
-		DEV_STATS_INC(peer->netdev, rx_dropped);
 	}
 	rcu_read_unlock();
 	return NETDEV_TX_OK;
+}
+
+/* The kernel has told of it: the queue stays stuck until it is told otherwise. */
+static void tx_timeout(struct net_device *netdev, unsigned int queue)
+{
 }
 
 static const struct net_device_ops operations = {
 	.ndo_open = nic_open,
 	.ndo_stop = nic_stop,
 	.ndo_start_xmit = nic_xmit,
+	.ndo_tx_timeout = tx_timeout,
 	.ndo_set_mac_address = eth_mac_addr,
 	.ndo_validate_addr = eth_validate_addr,
 };
@@ -97,7 +153,10 @@ struct net_device *netdev_make(struct platform_device *platform)
 	SET_NETDEV_DEV(netdev, &platform->dev);
 	netdev->netdev_ops = &operations;
 	netdev->max_mtu = 9978;
+	netdev->watchdog_timeo = HZ;
 	eth_hw_addr_set(netdev, address);
+	skb_queue_head_init(&nic->received);
+	netif_napi_add(netdev, &nic->napi, poll);
 	return netdev;
 }
 
@@ -111,7 +170,7 @@ int netdev_start(struct nic *nic)
 		return error;
 	rtnl_lock();
 	rcu_assign_pointer(ends[nic->platform->id], nic);
-	netdev_carrier(nic);
+	carrier(nic);
 	rtnl_unlock();
 	return 0;
 }
@@ -120,9 +179,9 @@ void netdev_end(struct nic *nic)
 {
 	rtnl_lock();
 	RCU_INIT_POINTER(ends[nic->platform->id], NULL);
-	nic->open = false;
-	netdev_carrier(nic);
+	carrier(nic);
 	rtnl_unlock();
 	/* Waits for those who still send to it. */
 	unregister_netdev(nic->netdev);
+	skb_queue_purge(&nic->received);
 }
