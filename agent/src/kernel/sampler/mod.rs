@@ -1,0 +1,93 @@
+//! The burst sampler's kernel side on one network device: attached, read, detached.
+//!
+//! Each sampled device has its own instance of the programs and maps, so that its memory goes with it. Everything goes
+//! when the [`Sampler`] is dropped.
+
+#![expect(dead_code, reason = "the programs come next, then what drains the rings")]
+
+mod rings;
+
+use std::fmt;
+use std::net::IpAddr;
+
+use agent_common::bucket::{Bucket, Totals};
+use analysis::series::DurationNs;
+
+pub(crate) use rings::Rings;
+
+/// The lengths of a bucket that can be sampled.
+pub(crate) const INTERVALS: [DurationNs; 3] = [DurationNs(100_000), DurationNs(1_000_000), DurationNs(10_000_000)];
+
+/// What is sampled, and where.
+#[derive(Clone, Debug)]
+pub(crate) struct Options {
+    /// The device's index in the network namespace of the calling thread.
+    pub(crate) ifindex: u32,
+    /// The device's name, which must still be that of the index.
+    pub(crate) netdev: String,
+    /// The length of a bucket: one of [`INTERVALS`].
+    pub(crate) interval: DurationNs,
+    /// Buckets of a ring: a power of two.
+    pub(crate) slots: u32,
+    /// Whether received segments are looked up in their socket, to tell which may have been sent again.
+    pub(crate) suspected: bool,
+    /// The prefixes of the host's own region. Without any, bytes across regions are not measured.
+    pub(crate) regions: Vec<Prefix>,
+}
+
+/// A network prefix.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Prefix {
+    /// Its address; bits beyond the length do not count.
+    pub(crate) address: IpAddr,
+    /// Its length in bits.
+    pub(crate) length: u8,
+}
+
+/// How a direction's program is attached.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Means {
+    /// By a TCX link, which goes with this process.
+    Tcx,
+    /// By a clsact filter, and why not by TCX.
+    Clsact(String),
+}
+
+impl fmt::Display for Means {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tcx => f.write_str("tcx"),
+            Self::Clsact(why) => write!(f, "clsact (no tcx: {why})"),
+        }
+    }
+}
+
+/// What was found where a bucket should be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Slot {
+    /// Nothing passed in that bucket on that CPU.
+    Empty,
+    /// The bucket.
+    Read(Bucket),
+    /// It was overwritten, or is being.
+    Lost,
+}
+
+/// The programs on one device.
+#[derive(Debug)]
+pub(crate) struct Sampler {
+    rings: Rings,
+    totals: rings::TotalsMap,
+}
+
+impl Sampler {
+    /// The rings.
+    pub(crate) fn rings(&self) -> &Rings {
+        &self.rings
+    }
+
+    /// What was received and sent since the programs were attached, in this order.
+    pub(crate) fn totals(&self) -> [Totals; 2] {
+        self.totals.read()
+    }
+}
