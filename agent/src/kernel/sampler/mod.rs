@@ -5,14 +5,21 @@
 
 #![expect(dead_code, reason = "the programs come next, then what drains the rings")]
 
+mod attach;
+mod interface;
+mod netlink;
+mod object;
 mod rings;
 
 use std::fmt;
 use std::net::IpAddr;
 
-use agent_common::bucket::{Bucket, Totals};
+use agent_common::bucket::Bucket;
 use analysis::series::DurationNs;
 
+pub(crate) use attach::Sampler;
+pub(crate) use interface::Interface;
+pub(crate) use netlink::Counters;
 pub(crate) use rings::Rings;
 
 /// The lengths of a bucket that can be sampled.
@@ -71,23 +78,4 @@ pub(crate) enum Slot {
     Read(Bucket),
     /// It was overwritten, or is being.
     Lost,
-}
-
-/// The programs on one device.
-#[derive(Debug)]
-pub(crate) struct Sampler {
-    rings: Rings,
-    totals: rings::TotalsMap,
-}
-
-impl Sampler {
-    /// The rings.
-    pub(crate) fn rings(&self) -> &Rings {
-        &self.rings
-    }
-
-    /// What was received and sent since the programs were attached, in this order.
-    pub(crate) fn totals(&self) -> [Totals; 2] {
-        self.totals.read()
-    }
 }
