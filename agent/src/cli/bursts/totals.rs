@@ -27,6 +27,9 @@ pub(crate) struct TotalsArgs {
     /// How long
     #[arg(long = "for", value_name = "TIME", value_parser = duration, default_value = "2s")]
     time: Duration,
+    /// Attach by clsact filters even if the kernel has TCX
+    #[arg(long)]
+    clsact: bool,
     /// Print a table for people, or one JSON object a line
     #[arg(short, long, value_enum, default_value_t = Output::Table)]
     output: Output,
@@ -122,6 +125,7 @@ pub(crate) fn run(args: &TotalsArgs, out: &mut impl Write) -> anyhow::Result<Exi
         netdev: args.netdev.clone(),
         interval: DurationNs(1_000_000),
         slots: SLOTS,
+        clsact: args.clsact,
         suspected: false,
         regions: Vec::new(),
     };

@@ -1,12 +1,15 @@
 //! Attaching to one network device, and detaching.
 
-use agent_common::bucket::{Totals, direction};
+use std::os::fd::{AsFd as _, AsRawFd as _};
+
+use agent_common::bucket::Totals;
 use anyhow::{Context as _, bail};
-use aya::programs::TcAttachType;
 use aya::programs::links::LinkOrder;
 use aya::programs::tc::TcAttachOptions;
+use aya::programs::{ProgramError, TcAttachType};
 
 use super::super::sys::ProgramAccount;
+use super::clsact::{self, Clsact};
 use super::netlink::Netlink;
 use super::object::{Cpus, Object, PROGRAMS, link_header};
 use super::rings::TotalsMap;
@@ -19,6 +22,9 @@ pub(crate) struct Sampler {
     rings: Rings,
     totals: TotalsMap,
     means: [Means; 2],
+    /// Dropped before the programs: filters hold them.
+    #[expect(dead_code, reason = "held for its end: it removes the filters")]
+    clsact: Option<Clsact>,
     object: Object,
 }
 
@@ -39,8 +45,9 @@ impl Sampler {
         let rings = Rings::map(object.map("RINGS")?, cpus.rings, options.slots, options.interval)
             .context("mapping the rings")?;
         let totals = TotalsMap::map(object.map("TOTALS")?, cpus.totals).context("mapping the totals")?;
-        let means = [attach(&mut object, options, direction::RX)?, attach(&mut object, options, direction::TX)?];
-        Ok(Self { rings, totals, means, object })
+        clsact::remove_leftovers(&netlink, Some(options.ifindex)).context("removing filters of dead samplers")?;
+        let (means, clsact) = attach(&mut object, options, netlink)?;
+        Ok(Self { rings, totals, means, clsact, object })
     }
 
     /// How the programs are attached: received, sent.
@@ -85,14 +92,46 @@ fn device_type(netlink: &Netlink, options: &Options) -> anyhow::Result<u16> {
     Ok(device.kind)
 }
 
-fn attach(object: &mut Object, options: &Options, direction: u32) -> anyhow::Result<Means> {
-    let (name, at) = match direction {
-        direction::RX => (PROGRAMS[0], TcAttachType::Ingress),
-        _ => (PROGRAMS[1], TcAttachType::Egress),
-    };
-    let program = object.program(name)?;
-    program
-        .attach_with_options(&options.netdev, at, TcAttachOptions::TcxOrder(LinkOrder::first()))
-        .with_context(|| format!("attaching {name} to {}", options.netdev))?;
-    Ok(Means::Tcx)
+/// Attaches both programs: by TCX where the kernel has it, since that goes with the process, else by clsact.
+fn attach(object: &mut Object, options: &Options, netlink: Netlink) -> anyhow::Result<([Means; 2], Option<Clsact>)> {
+    let why = if options.clsact { Some("as was asked for".to_owned()) } else { tcx(object, options)? };
+    let Some(why) = why else { return Ok(([Means::Tcx, Means::Tcx], None)) };
+    let context = |step: &str| format!("{step} {} by clsact (not by TCX: {why})", options.netdev);
+    let mut clsact = Clsact::new(netlink, options.ifindex).with_context(|| context("preparing"))?;
+    for (name, egress) in PROGRAMS.into_iter().zip([false, true]) {
+        let program = object.program(name)?.fd().with_context(|| format!("the program {name}"))?;
+        let program = u32::try_from(program.as_fd().as_raw_fd()).context("a descriptor")?;
+        clsact.add(egress, program).with_context(|| context(&format!("attaching {name} to")))?;
+    }
+    Ok(([Means::Clsact(why.clone()), Means::Clsact(why)], Some(clsact)))
+}
+
+/// Attaches both programs by TCX, or none: says why not.
+fn tcx(object: &mut Object, options: &Options) -> anyhow::Result<Option<String>> {
+    let mut links = Vec::new();
+    for (name, at) in PROGRAMS.into_iter().zip([TcAttachType::Ingress, TcAttachType::Egress]) {
+        let order = TcAttachOptions::TcxOrder(LinkOrder::first());
+        match object.program(name)?.attach_with_options(&options.netdev, at, order) {
+            Ok(link) => links.push((name, link)),
+            Err(error) => {
+                for (name, link) in links {
+                    object.program(name)?.detach(link).with_context(|| format!("detaching {name}"))?;
+                }
+                return Ok(Some(reason(&error)));
+            }
+        }
+    }
+    Ok(None)
+}
+
+/// Why TCX does not do, in few words.
+fn reason(error: &ProgramError) -> String {
+    match error {
+        // A kernel before 6.6 does not know the kind of link.
+        ProgramError::SyscallError(call) if call.io_error.raw_os_error() == Some(libc::EINVAL) => {
+            "this kernel has none".to_owned()
+        }
+        ProgramError::SyscallError(call) => call.io_error.to_string(),
+        other => other.to_string(),
+    }
 }

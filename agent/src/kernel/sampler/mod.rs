@@ -6,12 +6,14 @@
 #![expect(dead_code, reason = "the programs come next, then what drains the rings")]
 
 mod attach;
+mod clsact;
 mod interface;
 mod netlink;
 mod object;
 mod rings;
 
 use std::fmt;
+use std::io;
 use std::net::IpAddr;
 
 use agent_common::bucket::Bucket;
@@ -36,6 +38,8 @@ pub(crate) struct Options {
     pub(crate) interval: DurationNs,
     /// Buckets of a ring: a power of two.
     pub(crate) slots: u32,
+    /// Use a clsact filter even if the kernel has TCX.
+    pub(crate) clsact: bool,
     /// Whether received segments are looked up in their socket, to tell which may have been sent again.
     pub(crate) suspected: bool,
     /// The prefixes of the host's own region. Without any, bytes across regions are not measured.
@@ -56,7 +60,7 @@ pub(crate) struct Prefix {
 pub(crate) enum Means {
     /// By a TCX link, which goes with this process.
     Tcx,
-    /// By a clsact filter, and why not by TCX.
+    /// By a clsact filter, which a process that is killed leaves behind, and why not by TCX.
     Clsact(String),
 }
 
@@ -78,4 +82,14 @@ pub(crate) enum Slot {
     Read(Bucket),
     /// It was overwritten, or is being.
     Lost,
+}
+
+/// Removes the clsact filters that samplers whose process is dead have left on devices of the network namespace of the
+/// calling thread; says how many.
+///
+/// # Errors
+///
+/// If the kernel does not tell its filters, or does not let one be removed.
+pub(crate) fn remove_leftovers() -> io::Result<usize> {
+    clsact::remove_leftovers(&netlink::Netlink::open()?, None)
 }

@@ -5,7 +5,7 @@ use std::os::fd::{AsFd as _, BorrowedFd};
 use agent_common::bucket::{ETHERNET_HEADER, IPOIB_HEADER, constant, direction};
 use anyhow::{Context as _, bail};
 use aya::maps::Map;
-use aya::programs::SchedClassifier;
+use aya::programs::{ProgramError, SchedClassifier};
 use aya::{Ebpf, EbpfLoader};
 
 use super::super::sys::{self, ProgramAccount};
@@ -71,7 +71,8 @@ impl Object {
             .load(OBJECT)
             .context("making the BPF maps (this needs root, or CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN)")?;
         for name in PROGRAMS {
-            program(&mut ebpf, name)?.load().with_context(|| format!("loading the program {name}"))?;
+            let loaded = program(&mut ebpf, name)?.load();
+            loaded.map_err(short).with_context(|| format!("loading the program {name}"))?;
         }
         Ok(Self { ebpf })
     }
@@ -112,6 +113,16 @@ impl Object {
 fn program<'a>(ebpf: &'a mut Ebpf, name: &str) -> anyhow::Result<&'a mut SchedClassifier> {
     let program = ebpf.program_mut(name).with_context(|| format!("the kernel side has no program {name}"))?;
     program.try_into().with_context(|| format!("the program {name}"))
+}
+
+/// The kernel's error with what its verifier says at the end, instead of all that it says.
+fn short(error: ProgramError) -> anyhow::Error {
+    match error {
+        ProgramError::LoadError { io_error, verifier_log } => {
+            sys::with_log(io_error, verifier_log.to_string().as_bytes()).into()
+        }
+        other => other.into(),
+    }
 }
 
 /// Bytes before the network header, by the type of a device (`ARPHRD_` in include/uapi/linux/if_arp.h).
