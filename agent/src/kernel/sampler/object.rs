@@ -5,11 +5,12 @@ use std::os::fd::{AsFd as _, BorrowedFd};
 use agent_common::bucket::{ETHERNET_HEADER, IPOIB_HEADER, constant, direction};
 use anyhow::{Context as _, bail};
 use aya::maps::Map;
+use aya::maps::lpm_trie::{Key, LpmTrie};
 use aya::programs::{ProgramError, SchedClassifier};
 use aya::{Ebpf, EbpfLoader};
 
 use super::super::sys::{self, ProgramAccount};
-use super::Options;
+use super::{Options, Prefix};
 use crate::host::kernel::cpu_numbers;
 use crate::host::roots::Roots;
 
@@ -60,7 +61,11 @@ impl Object {
         if OBJECT.is_empty() {
             bail!("this fabricscope was built without its kernel side; run `cargo xtask setup` and build it again");
         }
+        let regional = u32::from(!options.regions.is_empty());
+        let prefixes = u32::try_from(options.regions.len()).context("too many prefixes")?.max(1);
         let mut ebpf = EbpfLoader::new()
+            .map_max_entries("REGIONS", prefixes)
+            .override_global(constant::REGIONAL, &regional, true)
             .map_max_entries("RINGS", direction::COUNT * cpus.rings * options.slots)
             .map_max_entries("TOTALS", direction::COUNT * cpus.totals)
             .override_global(constant::INTERVAL, &options.interval.0, true)
@@ -74,7 +79,19 @@ impl Object {
             let loaded = program(&mut ebpf, name)?.load();
             loaded.map_err(short).with_context(|| format!("loading the program {name}"))?;
         }
-        Ok(Self { ebpf })
+        let mut object = Self { ebpf };
+        object.set_regions(&options.regions).context("telling the kernel the prefixes of the region")?;
+        Ok(object)
+    }
+
+    fn set_regions(&mut self, regions: &[Prefix]) -> anyhow::Result<()> {
+        let map = self.ebpf.map_mut("REGIONS").context("the kernel side has no map REGIONS")?;
+        let mut map: LpmTrie<_, [u8; 16], u8> = map.try_into()?;
+        for region in regions {
+            let (bits, address) = region.of_version_6();
+            map.insert(&Key::new(bits, address), 1, 0)?;
+        }
+        Ok(())
     }
 
     /// The program of a direction.
