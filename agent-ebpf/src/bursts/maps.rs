@@ -5,6 +5,7 @@ use core::arch::asm;
 use agent_common::bucket::{
     Bucket, ETHERNET_HEADER, NO_SEQUENCE, QUEUE_PAIRS as QUEUE_PAIRS_SEEN, SLOTS as DEFAULT_SLOTS, Totals, place,
 };
+use agent_common::settings::UNKNOWN;
 use aya_ebpf::Global;
 use aya_ebpf::bindings::BPF_F_MMAPABLE;
 use aya_ebpf::helpers::generated::bpf_ktime_get_ns;
@@ -26,6 +27,10 @@ static CPUS: Global<u32> = Global::new(1);
 static LINK_HEADER: Global<u32> = Global::new(ETHERNET_HEADER);
 #[unsafe(no_mangle)]
 static REGIONAL: Global<u32> = Global::new(0);
+#[unsafe(no_mangle)]
+static SUSPECTED: Global<u32> = Global::new(0);
+#[unsafe(no_mangle)]
+static OUT_OF_ORDER: Global<u32> = Global::new(UNKNOWN);
 
 /// The buckets: direction by direction, CPU by CPU, slot by slot. Mapped by the reader.
 #[map]
@@ -44,6 +49,18 @@ static QUEUE_PAIRS: LruHashMap<u64, u32> = LruHashMap::with_max_entries(QUEUE_PA
 #[inline(always)]
 pub(crate) fn link_header() -> u32 {
     LINK_HEADER.load()
+}
+
+/// Whether received segments are looked up in their sockets.
+#[inline(always)]
+pub(crate) fn suspected() -> bool {
+    SUSPECTED.load() != 0
+}
+
+/// Bytes from a `struct tcp_sock` to its queue of segments that came out of order; `UNKNOWN` if unknown.
+#[inline(always)]
+pub(crate) fn out_of_order() -> u32 {
+    OUT_OF_ORDER.load()
 }
 
 /// Whether peers are told by their region.
