@@ -7,6 +7,7 @@ mod btf;
 mod maps;
 mod object;
 mod readable;
+pub(crate) mod sampler;
 mod slot;
 pub(crate) mod state;
 mod sys;
