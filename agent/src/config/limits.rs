@@ -14,6 +14,24 @@ pub(crate) const WATCHERS: usize = 32;
 /// Events that wait for one client; one more is lost to that client, and counted.
 pub(crate) const WATCH_QUEUE: usize = 1024;
 
+/// Network devices that are sampled at one time; further ones are named and left out.
+pub(crate) const BURST_DEVICES: usize = 64;
+
+/// Sampled devices from which on their rings have half the length, so that eight devices of 256 CPUs take 64 MiB.
+pub(crate) const BURST_DEVICES_MANY: usize = 8;
+
+/// Readings of the sampled devices that wait for the loop; one more is lost, and its buckets are counted as such.
+pub(crate) const BURST_UPDATES: usize = 64;
+
+/// The longest time between two readings of the sampled devices, however long their rings last.
+pub(crate) const DRAIN_PAUSE: Duration = Duration::from_millis(500);
+
+/// The least time between two looks at the network devices, however often they change.
+pub(crate) const LINKS_PAUSE: Duration = Duration::from_millis(200);
+
+/// The longest time between two looks at the network devices, and between two tries to attach to one that refused.
+pub(crate) const LINKS_EVERY: Duration = Duration::from_secs(10);
+
 /// Failures that are kept to be shown as the last ones.
 pub(crate) const LAST_FAILURES: usize = 32;
 

@@ -4,6 +4,7 @@
 
 mod attach;
 mod btf;
+pub(crate) mod clock;
 mod maps;
 mod object;
 mod readable;
