@@ -108,6 +108,11 @@ impl Device {
         self.frame.line_rate = rate;
     }
 
+    /// The first bucket that was not looked at.
+    pub(crate) fn next(&self) -> u64 {
+        self.drain.next()
+    }
+
     /// How the programs are attached.
     pub(crate) fn means(&self) -> [Means; 2] {
         self.attached.means()

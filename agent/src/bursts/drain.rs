@@ -69,6 +69,22 @@ impl Piece {
         covered
     }
 
+    /// Adds the piece that follows, as far as it lies within a range.
+    pub(crate) fn extend(&mut self, more: Piece, within: &Range<u64>) {
+        let clip = |run: &Range<u64>| run.start.max(within.start)..run.end.min(within.end);
+        let range = clip(&more.range);
+        if range.is_empty() {
+            return;
+        }
+        if self.range.is_empty() {
+            self.range = range;
+        } else {
+            self.range.end = range.end;
+        }
+        self.samples.extend(more.samples.into_iter().filter(|sample| within.contains(&sample.sequence)));
+        more.lost.iter().for_each(|run| self.lose(clip(run)));
+    }
+
     fn lose(&mut self, run: Range<u64>) {
         match self.lost.last_mut() {
             _ if run.is_empty() => {}
@@ -89,6 +105,11 @@ impl Drain {
     /// then, or its beginning would be missing.
     pub(crate) fn new(interval: DurationNs, now_ns: u64) -> Self {
         Self { next: number(interval, now_ns) + 1 }
+    }
+
+    /// The first bucket that was not looked at.
+    pub(crate) fn next(&self) -> u64 {
+        self.next
     }
 
     /// Reads every bucket that may be read and was not yet. `now` is `CLOCK_MONOTONIC`.

@@ -2,8 +2,12 @@
 //!
 //! It must not know how buckets come about: the kernel side is reached through [`drain::Buckets`] alone.
 
+pub(crate) mod account;
 pub(crate) mod clock;
 pub(crate) mod device;
 pub(crate) mod drain;
+pub(crate) mod file;
 pub(crate) mod follow;
+pub(crate) mod run;
 pub(crate) mod sessions;
+pub(crate) mod state;

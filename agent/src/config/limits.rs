@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use analysis::series::DurationNs;
+
 /// Bytes of a configuration file that are read: a larger file is refused.
 pub(crate) const CONFIG_BYTES: u64 = 1 << 20;
 
@@ -13,6 +15,12 @@ pub(crate) const WATCHERS: usize = 32;
 
 /// Events that wait for one client; one more is lost to that client, and counted.
 pub(crate) const WATCH_QUEUE: usize = 1024;
+
+/// Names of network devices in one list of the configuration.
+pub(crate) const GLOBS: usize = 64;
+
+/// Prefixes of the host's own region.
+pub(crate) const REGIONS: usize = 64;
 
 /// Network devices that are sampled at one time; further ones are named and left out.
 pub(crate) const BURST_DEVICES: usize = 64;
@@ -31,6 +39,12 @@ pub(crate) const LINKS_PAUSE: Duration = Duration::from_millis(200);
 
 /// The longest time between two looks at the network devices, and between two tries to attach to one that refused.
 pub(crate) const LINKS_EVERY: Duration = Duration::from_secs(10);
+
+/// Network devices that are accounted for apart, those that are gone too; further ones share one account.
+pub(crate) const NETDEV_ACCOUNTS: usize = 32;
+
+/// How far ahead the start of a run may lie.
+pub(crate) const RUN_AHEAD: DurationNs = DurationNs(24 * 3_600_000_000_000);
 
 /// Failures that are kept to be shown as the last ones.
 pub(crate) const LAST_FAILURES: usize = 32;
