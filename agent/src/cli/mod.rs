@@ -1,6 +1,7 @@
 //! The command line: one file per subcommand.
 
 pub(crate) mod agent;
+pub(crate) mod bursts;
 pub(crate) mod check;
 pub(crate) mod client;
 pub(crate) mod discover;
@@ -34,6 +35,9 @@ enum Command {
     /// Failed verbs calls, connection manager and device events, as they happen.
     #[command(subcommand)]
     Trace(trace::Trace),
+    /// What devices sent and received, sample by sample.
+    #[command(subcommand)]
+    Bursts(bursts::Bursts),
     /// Every hook: where it stands, how it is attached, and what it has seen.
     Hooks(hooks::HooksArgs),
     Doctor(doctor::DoctorArgs),
@@ -77,6 +81,7 @@ fn exit_code(error: &anyhow::Error) -> ExitCode {
 fn dispatch(command: Command) -> anyhow::Result<ExitCode> {
     match command {
         Command::Trace(args) => trace::run(&args),
+        Command::Bursts(command) => bursts::run(&command),
         Command::Hooks(args) => hooks::run(&args),
         Command::Status(args) => status::run(&args, &mut io::stdout().lock()),
         Command::Halt(args) => halt::run(&args, &mut io::stdout().lock()),

@@ -1,0 +1,24 @@
+//! `fabricscope bursts`: what devices sent and received, sample by sample.
+
+mod convert;
+
+use std::process::ExitCode;
+
+use clap::Subcommand;
+
+/// What to do with samples.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Bursts {
+    Convert(convert::ConvertArgs),
+}
+
+/// Runs one of them.
+///
+/// # Errors
+///
+/// As each says.
+pub(crate) fn run(command: &Bursts) -> anyhow::Result<ExitCode> {
+    match command {
+        Bursts::Convert(args) => convert::run(args),
+    }
+}
