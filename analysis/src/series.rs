@@ -44,6 +44,13 @@ impl BitsPerSecond {
     pub const fn bytes_in(self, length: DurationNs) -> f64 {
         self.0 as f64 / 8.0 * length.seconds()
     }
+
+    /// The rate of so many bytes in `length`; `None` for no time at all.
+    #[must_use]
+    pub fn of(bytes: u64, length: DurationNs) -> Option<Self> {
+        let rate = (u128::from(bytes) * 8_000_000_000).checked_div(u128::from(length.0))?;
+        Some(Self(u64::try_from(rate).unwrap_or(u64::MAX)))
+    }
 }
 
 impl fmt::Display for BitsPerSecond {
@@ -65,6 +72,21 @@ pub struct Span {
     pub start: UtcNs,
     /// The first time that does not.
     pub end: UtcNs,
+}
+
+impl Span {
+    /// How long it is.
+    #[must_use]
+    pub const fn length(self) -> DurationNs {
+        self.end.since(self.start)
+    }
+
+    /// What belongs to both; `None` if nothing does.
+    #[must_use]
+    pub fn overlap(self, other: Self) -> Option<Self> {
+        let both = Self { start: self.start.max(other.start), end: self.end.min(other.end) };
+        (both.start < both.end).then_some(both)
+    }
 }
 
 /// A linear-counting sketch of active flows: one bit for each hash value that was seen.
@@ -129,6 +151,17 @@ pub struct Fields {
     pub roce: bool,
 }
 
+impl Fields {
+    /// Whether [`Traffic::retransmit_bytes`] is measured in this direction.
+    #[must_use]
+    pub const fn retransmits(self, direction: Direction) -> bool {
+        match direction {
+            Direction::Rx => self.retransmits_rx,
+            Direction::Tx => self.retransmits_tx,
+        }
+    }
+}
+
 /// One sample: a span of time and what passed in it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sample {
@@ -147,6 +180,18 @@ impl Sample {
     #[must_use]
     pub const fn end(&self) -> UtcNs {
         self.start.after(self.length)
+    }
+
+    /// From its start to its end.
+    #[must_use]
+    pub const fn span(&self) -> Span {
+        Span { start: self.start, end: self.end() }
+    }
+
+    /// The rate in one direction; `None` if it took no time.
+    #[must_use]
+    pub fn rate(&self, direction: Direction) -> Option<BitsPerSecond> {
+        BitsPerSecond::of(direction.of(self).bytes, self.length)
     }
 }
 
@@ -217,6 +262,19 @@ impl Series {
         let at = self.covered.partition_point(|covered| covered.end < span.end);
         self.covered.get(at).is_some_and(|covered| covered.start <= span.start)
     }
+
+    /// From the first measured time to the last; `None` if nothing was measured.
+    #[must_use]
+    pub fn window(&self) -> Option<Span> {
+        let (first, last) = (self.covered.first()?, self.covered.last()?);
+        Some(Span { start: first.start, end: last.end })
+    }
+
+    /// How much time was measured.
+    #[must_use]
+    pub fn measured(&self) -> DurationNs {
+        DurationNs(self.covered.iter().fold(0, |sum: u64, span| sum.saturating_add(span.length().0)))
+    }
 }
 
 #[cfg(test)]
@@ -261,5 +319,8 @@ mod tests {
             assert_eq!(BitsPerSecond(rate).to_string(), expected);
         }
         assert_eq!(BitsPerSecond(8_000_000_000).bytes_in(DurationNs(1_000_000)), 1_000_000.0);
+        assert_eq!(BitsPerSecond::of(1_000_000, DurationNs(1_000_000)), Some(BitsPerSecond(8_000_000_000)));
+        assert_eq!(BitsPerSecond::of(u64::MAX, DurationNs(1)), Some(BitsPerSecond(u64::MAX)));
+        assert_eq!(BitsPerSecond::of(1, DurationNs(0)), None);
     }
 }
