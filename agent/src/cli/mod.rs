@@ -35,7 +35,7 @@ enum Command {
     /// Failed verbs calls, connection manager and device events, as they happen.
     #[command(subcommand)]
     Trace(trace::Trace),
-    /// What network devices sent and received, millisecond by millisecond.
+    /// What devices sent and received, sample by sample.
     #[command(subcommand)]
     Bursts(bursts::Bursts),
     /// Every hook: where it stands, how it is attached, and what it has seen.

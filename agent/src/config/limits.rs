@@ -129,3 +129,12 @@ pub(crate) const HISTOGRAM_VERBS: usize = 8;
 pub(crate) const LABEL_BYTES: usize = 128;
 
 const _: () = assert!(SERIES_DEVICES * SERIES_PER_DEVICE + SERIES_SHARED <= SERIES);
+
+/// Bytes of a sample file, packed or not: a larger one is neither written nor read.
+pub(crate) const SAMPLE_FILE_BYTES: usize = 128 << 20;
+
+/// Samples of one file: at 208 bytes each, 208 MiB once read.
+pub(crate) const SAMPLES_PER_FILE: usize = 1 << 20;
+
+/// Bytes of a page of a Parquet file once unpacked: those written here stay below 2 MiB.
+pub(crate) const SAMPLE_PAGE_BYTES: i64 = 32 << 20;

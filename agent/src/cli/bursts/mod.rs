@@ -1,14 +1,17 @@
-//! `fabricscope bursts`: what network devices sent and received, in time buckets.
+//! `fabricscope bursts`: what devices sent and received, sample by sample.
 
+mod convert;
 mod record;
 
 use std::process::ExitCode;
 
+use clap::Subcommand;
+
 /// What to do with samples.
-#[derive(Debug, clap::Subcommand)]
+#[derive(Debug, Subcommand)]
 pub(crate) enum Bursts {
-    /// Sample a network device from a given time on, and write a file
     Record(record::RecordArgs),
+    Convert(convert::ConvertArgs),
 }
 
 /// Runs one of them.
@@ -19,5 +22,6 @@ pub(crate) enum Bursts {
 pub(crate) fn run(command: &Bursts) -> anyhow::Result<ExitCode> {
     match command {
         Bursts::Record(args) => record::run(args),
+        Bursts::Convert(args) => convert::run(args),
     }
 }
