@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use analysis::burst::Share;
-use analysis::series::{DurationNs, Series};
+use analysis::series::{BitsPerSecond, UtcNs};
 
 use super::account::{Account, Sizes};
 use super::sessions::{DeviceState, State, Update};
@@ -12,6 +12,23 @@ use crate::config::limits;
 
 /// The name under which devices are accounted for that have no account of their own.
 pub(crate) const OTHER: &str = "other";
+
+/// A device in the last second.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Live {
+    /// Its name.
+    pub(crate) netdev: String,
+    /// Its line rate, if it is known.
+    pub(crate) line_rate: Option<BitsPerSecond>,
+    /// Received and sent in the last second.
+    pub(crate) average: [BitsPerSecond; 2],
+    /// In the fullest bucket of the last second.
+    pub(crate) peak: [BitsPerSecond; 2],
+    /// Bursts since the start.
+    pub(crate) bursts: [u64; 2],
+    /// Buckets lost since the start.
+    pub(crate) lost: u64,
+}
 
 /// All devices.
 #[derive(Debug)]
@@ -99,6 +116,24 @@ impl Bursts {
         if devices.is_empty() {
             tracing::info!("bursts: there is no network device to sample; name some in bursts.netdevs");
         }
+    }
+
+    /// The sampled devices in the last second before `now`.
+    pub(crate) fn live(&self, now: UtcNs) -> Vec<Live> {
+        let sampled = self.devices.iter().filter(|device| matches!(device.state, State::Sampled { .. }));
+        let live = |device: &DeviceState| {
+            let account = self.accounts.get(&device.netdev)?;
+            let second = account.last_second(now);
+            Some(Live {
+                netdev: device.netdev.clone(),
+                line_rate: device.line_rate,
+                average: second.bytes.map(|bytes| BitsPerSecond(bytes.saturating_mul(8))),
+                peak: second.peak.map(BitsPerSecond),
+                bursts: account.ways.each_ref().map(|way| way.bursts),
+                lost: account.lost,
+            })
+        };
+        sampled.filter_map(live).collect()
     }
 
     /// What does not run as configured and why, one sentence each.

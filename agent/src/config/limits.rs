@@ -113,6 +113,9 @@ pub(crate) const SERIES_DEVICES: usize = 20;
 /// Series of one RDMA device.
 pub(crate) const SERIES_PER_DEVICE: usize = 60;
 
+/// Series of one network device.
+pub(crate) const SERIES_PER_NETDEV: usize = 20;
+
 /// Series that belong to no device.
 pub(crate) const SERIES_SHARED: usize = 300;
 
