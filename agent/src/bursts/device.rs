@@ -98,11 +98,6 @@ impl Device {
         &self.frame.netdev
     }
 
-    /// The line rate in use.
-    pub(crate) fn line_rate(&self) -> Option<BitsPerSecond> {
-        self.frame.line_rate
-    }
-
     /// The line rate that series carry from now on.
     pub(crate) fn set_line_rate(&mut self, rate: Option<BitsPerSecond>) {
         self.frame.line_rate = rate;

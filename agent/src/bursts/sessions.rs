@@ -274,6 +274,7 @@ impl<C: Clocks> Worker<C> {
             netdev: link.name.clone(),
             interval: self.wish.interval,
             slots,
+            clsact: false,
             suspected: self.wish.suspected,
             regions: self.wish.regions.clone(),
         };

@@ -2,7 +2,9 @@
 
 mod convert;
 mod record;
+mod totals;
 
+use std::io;
 use std::process::ExitCode;
 
 use clap::Subcommand;
@@ -12,6 +14,7 @@ use clap::Subcommand;
 pub(crate) enum Bursts {
     Record(record::RecordArgs),
     Convert(convert::ConvertArgs),
+    Totals(totals::TotalsArgs),
 }
 
 /// Runs one of them.
@@ -23,5 +26,6 @@ pub(crate) fn run(command: &Bursts) -> anyhow::Result<ExitCode> {
     match command {
         Bursts::Record(args) => record::run(args),
         Bursts::Convert(args) => convert::run(args),
+        Bursts::Totals(args) => totals::run(args, &mut io::stdout().lock()),
     }
 }

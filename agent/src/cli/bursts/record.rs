@@ -125,6 +125,7 @@ fn plan(args: &RecordArgs, link: &Link) -> Plan {
         netdev: link.name.clone(),
         interval: args.interval,
         slots: SLOTS,
+        clsact: false,
         suspected: args.suspected,
         regions: args.regions.clone(),
     };

@@ -3,16 +3,23 @@
 //! Each sampled device has its own instance of the programs and maps, so that its memory goes with it. Everything goes
 //! when the [`Sampler`] is dropped.
 
-#![expect(dead_code, reason = "the programs come next, then what drains the rings")]
-
+mod attach;
+mod clsact;
+mod interface;
+mod netlink;
+mod object;
 mod rings;
 
 use std::fmt;
+use std::io;
 use std::net::IpAddr;
 
-use agent_common::bucket::{Bucket, Totals};
+use agent_common::bucket::Bucket;
 use analysis::series::DurationNs;
 
+pub(crate) use attach::Sampler;
+pub(crate) use interface::Interface;
+pub(crate) use netlink::Counters;
 pub(crate) use rings::Rings;
 
 /// The lengths of a bucket that can be sampled.
@@ -29,6 +36,8 @@ pub(crate) struct Options {
     pub(crate) interval: DurationNs,
     /// Buckets of a ring: a power of two.
     pub(crate) slots: u32,
+    /// Use a clsact filter even if the kernel has TCX.
+    pub(crate) clsact: bool,
     /// Whether received segments are looked up in their socket, to tell which may have been sent again.
     pub(crate) suspected: bool,
     /// The prefixes of the host's own region. Without any, bytes across regions are not measured.
@@ -49,7 +58,7 @@ pub(crate) struct Prefix {
 pub(crate) enum Means {
     /// By a TCX link, which goes with this process.
     Tcx,
-    /// By a clsact filter, and why not by TCX.
+    /// By a clsact filter, which a process that is killed leaves behind, and why not by TCX.
     Clsact(String),
 }
 
@@ -73,21 +82,12 @@ pub(crate) enum Slot {
     Lost,
 }
 
-/// The programs on one device.
-#[derive(Debug)]
-pub(crate) struct Sampler {
-    rings: Rings,
-    totals: rings::TotalsMap,
-}
-
-impl Sampler {
-    /// The rings.
-    pub(crate) fn rings(&self) -> &Rings {
-        &self.rings
-    }
-
-    /// What was received and sent since the programs were attached, in this order.
-    pub(crate) fn totals(&self) -> [Totals; 2] {
-        self.totals.read()
-    }
+/// Removes the clsact filters that samplers whose process is dead have left on devices of the network namespace of the
+/// calling thread; says how many.
+///
+/// # Errors
+///
+/// If the kernel does not tell its filters, or does not let one be removed.
+pub(crate) fn remove_leftovers() -> io::Result<usize> {
+    clsact::remove_leftovers(&netlink::Netlink::open()?, None)
 }
