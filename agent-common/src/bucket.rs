@@ -45,6 +45,10 @@ pub const IPOIB_HEADER: u32 = 24;
 /// Of [`IPOIB_HEADER`], those that are not on the wire.
 pub const IPOIB_PSEUDO_HEADER: u32 = 20;
 
+/// RoCEv2 queue pairs of a device whose requests are followed. More of them make the oldest forgotten, whose requests
+/// that are sent again are then missed.
+pub const QUEUE_PAIRS: u32 = 4096;
+
 /// Slots of a ring, unless many devices are sampled. A power of two.
 pub const SLOTS: u32 = 512;
 

@@ -5,7 +5,7 @@ use aya_ebpf::bindings::__sk_buff;
 use aya_ebpf::helpers::generated::bpf_get_smp_processor_id;
 
 use super::parse::{self, Headers};
-use super::{maps, tcp};
+use super::{maps, region, roce, tcp};
 
 /// Bytes of a VLAN tag, which the kernel keeps beside the packet and the wire carries in it.
 const VLAN_TAG: u32 = 4;
@@ -34,6 +34,9 @@ pub(crate) fn count(skb: *mut __sk_buff, direction: u32) {
             (*bucket).ce_bytes += wire.bytes;
         }
         (*bucket).retransmit_bytes += retransmitted;
+        if region::is_far(skb, direction, &headers) {
+            (*bucket).cross_region_bytes += wire.bytes;
+        }
         if headers.is_flow {
             let bit = headers.flow % SKETCH_BITS;
             // Without an index that could be out of range.
@@ -43,6 +46,7 @@ pub(crate) fn count(skb: *mut __sk_buff, direction: u32) {
                 (*bucket).sketch[1] |= 1 << (bit - 64);
             }
         }
+        roce::count(skb, &headers, bucket, wire.bytes);
     }
 }
 

@@ -16,6 +16,10 @@ mod maps;
 #[cfg(target_arch = "bpf")]
 mod parse;
 #[cfg(target_arch = "bpf")]
+mod region;
+#[cfg(target_arch = "bpf")]
+mod roce;
+#[cfg(target_arch = "bpf")]
 mod tcp;
 
 #[cfg(target_arch = "bpf")]

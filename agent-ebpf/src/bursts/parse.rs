@@ -35,6 +35,7 @@ mod protocol {
 /// UDP ports of what lies in UDP.
 mod port {
     pub(super) const VXLAN: u16 = 4789;
+    pub(super) const ROCE: u16 = 4791;
     pub(super) const GENEVE: u16 = 6081;
 }
 
@@ -56,7 +57,7 @@ const SYN: u8 = 2;
 
 /// What the headers of a packet say.
 #[derive(Clone, Copy)]
-#[repr(C)]
+#[repr(C, align(8))]
 pub(crate) struct Headers {
     /// Bytes up to the end of the innermost transport header: what each segment repeats.
     pub(crate) length: u32,
@@ -66,6 +67,14 @@ pub(crate) struct Headers {
     pub(crate) sequence: u32,
     /// TCP: bytes after the headers.
     pub(crate) payload: u32,
+    /// Where the outermost network header begins.
+    pub(crate) network: u32,
+    /// Where the transport header of that one begins; 0 if it has none.
+    pub(crate) transport: u32,
+    /// Where the headers of RoCEv2 begin; 0 if there are none.
+    pub(crate) roce: u32,
+    /// The version of the outermost network header: 4 or 6; 0 if there is none.
+    pub(crate) version: u8,
     /// The outermost network header carries the congestion mark.
     pub(crate) ce: bool,
     /// `flow` is one.
@@ -76,8 +85,20 @@ pub(crate) struct Headers {
     pub(crate) unparsed: bool,
 }
 
-const NOTHING: Headers =
-    Headers { length: 0, flow: 0, sequence: 0, payload: 0, ce: false, is_flow: false, is_data: false, unparsed: false };
+const NOTHING: Headers = Headers {
+    length: 0,
+    flow: 0,
+    sequence: 0,
+    payload: 0,
+    network: 0,
+    transport: 0,
+    roce: 0,
+    version: 0,
+    ce: false,
+    is_flow: false,
+    is_data: false,
+    unparsed: false,
+};
 
 /// Reads the headers.
 #[inline(always)]
@@ -87,10 +108,12 @@ pub(crate) fn headers(skb: *mut __sk_buff) -> Headers {
     {
         return found;
     }
-    let mut found = NOTHING;
+    let mut found = MaybeUninit::<Headers>::uninit();
+    // SAFETY: all bits zero are `NOTHING`.
+    let found = unsafe { clear(&mut found) };
     // A function of its own keeps the registers of the common way free.
-    found.unparsed = stepwise(skb, &mut found);
-    found
+    found.unparsed = stepwise(skb, found);
+    *found
 }
 
 /// The common shapes; `None` for every other one.
@@ -112,6 +135,7 @@ fn common(skb: *mut __sk_buff) -> Option<Headers> {
 #[inline(always)]
 fn ipv4(skb: *mut __sk_buff, data: usize, end: usize) -> Option<Headers> {
     const VERSION_AND_LENGTH: u8 = 0x45;
+    const AT: u32 = ETHERNET + IPV4_HEADER;
     // SAFETY: the caller has checked that the header and eight bytes more are there.
     let (first, second, third, source, target, ports) = unsafe {
         (
@@ -128,19 +152,25 @@ fn ipv4(skb: *mut __sk_buff, data: usize, end: usize) -> Option<Headers> {
         return None;
     }
     let addresses = pair(source, target);
-    let ce = class & CONGESTION == CONGESTION;
+    let outer = Headers {
+        network: ETHERNET,
+        transport: AT,
+        version: 4,
+        ce: class & CONGESTION == CONGESTION,
+        is_flow: true,
+        ..NOTHING
+    };
     let [_, protocol, ..] = third.to_ne_bytes();
     match protocol {
         protocol::TCP => {
-            const AT: u32 = ETHERNET + IPV4_HEADER;
             if data + (AT + TCP_HEADER) as usize > end {
                 return None;
             }
             // SAFETY: in bounds as just checked.
             let (sequence, flags) = unsafe { (lie::word::<38>(data), lie::word::<46>(data)) };
-            Some(tcp(skb, [ports, sequence, flags], AT, addresses, ce))
+            Some(tcp(skb, [ports, sequence, flags], AT, addresses, outer))
         }
-        protocol::UDP => udp(ETHERNET + IPV4_HEADER, ports, addresses, ce),
+        protocol::UDP => udp(AT, ports, addresses, outer),
         _ => None,
     }
 }
@@ -161,7 +191,14 @@ fn ipv6(skb: *mut __sk_buff, data: usize, end: usize) -> Option<Headers> {
             lie::word::<54>(data),
         )
     };
-    let ce = traffic_class(first) & CONGESTION == CONGESTION;
+    let outer = Headers {
+        network: ETHERNET,
+        transport: AT,
+        version: 6,
+        ce: traffic_class(first) & CONGESTION == CONGESTION,
+        is_flow: true,
+        ..NOTHING
+    };
     let [_, _, protocol, _] = second.to_ne_bytes();
     let addresses = fold(source, target);
     match protocol {
@@ -171,16 +208,16 @@ fn ipv6(skb: *mut __sk_buff, data: usize, end: usize) -> Option<Headers> {
             }
             // SAFETY: in bounds as just checked.
             let (sequence, flags) = unsafe { (lie::word::<58>(data), lie::word::<66>(data)) };
-            Some(tcp(skb, [ports, sequence, flags], AT, addresses, ce))
+            Some(tcp(skb, [ports, sequence, flags], AT, addresses, outer))
         }
-        protocol::UDP => udp(AT, ports, addresses, ce),
+        protocol::UDP => udp(AT, ports, addresses, outer),
         _ => None,
     }
 }
 
 /// A TCP header at `at`: its ports, its sequence number, and its word of length and flags.
 #[inline(always)]
-fn tcp(skb: *mut __sk_buff, [ports, sequence, flags]: [u32; 3], at: u32, addresses: u64, ce: bool) -> Headers {
+fn tcp(skb: *mut __sk_buff, [ports, sequence, flags]: [u32; 3], at: u32, addresses: u64, outer: Headers) -> Headers {
     let [words, flags, ..] = flags.to_ne_bytes();
     let length = at + u32::from(words >> 4) * 4;
     // SAFETY: the kernel gives the context.
@@ -190,26 +227,21 @@ fn tcp(skb: *mut __sk_buff, [ports, sequence, flags]: [u32; 3], at: u32, address
         flow: flow(addresses, ports, protocol::TCP),
         sequence: u32::from_be(sequence),
         payload,
-        ce,
-        is_flow: true,
         is_data: payload != 0 && flags & SYN == 0,
-        unparsed: false,
+        ..outer
     }
 }
 
 /// A UDP header at `at` with these ports; `None` if another packet lies in it.
 #[inline(always)]
-fn udp(at: u32, ports: u32, addresses: u64, ce: bool) -> Option<Headers> {
-    match destination(ports) {
-        port::VXLAN | port::GENEVE => None,
-        _ => Some(Headers {
-            length: at + UDP_HEADER,
-            flow: flow(addresses, ports, protocol::UDP),
-            ce,
-            is_flow: true,
-            ..NOTHING
-        }),
-    }
+fn udp(at: u32, ports: u32, addresses: u64, outer: Headers) -> Option<Headers> {
+    let length = at + UDP_HEADER;
+    let roce = match destination(ports) {
+        port::VXLAN | port::GENEVE => return None,
+        port::ROCE => length,
+        _ => 0,
+    };
+    Some(Headers { length, flow: flow(addresses, ports, protocol::UDP), roce, ..outer })
 }
 
 /// Any packet, one header after the other. Says whether a header that should be there is not: the verifier wants a
@@ -244,6 +276,9 @@ fn walk(skb: *mut __sk_buff, found: &mut Headers) -> Option<()> {
         };
         if layer == 0 {
             found.ce = network.traffic_class & CONGESTION == CONGESTION;
+            found.version = if kind == ethertype::IPV4 { 4 } else { 6 };
+            found.network = at;
+            found.transport = if network.fragment { 0 } else { network.end };
         }
         let Some((next, inside)) = transport(skb, found, &network)? else { return Some(()) };
         (at, kind) = (next, inside);
@@ -326,7 +361,12 @@ fn transport(skb: *mut __sk_buff, found: &mut Headers, network: &Network) -> Opt
     match network.protocol {
         protocol::TCP => {
             let [ports, sequence, _, flags, _] = words(skb, at)?;
-            *found = tcp(skb, [ports, sequence, flags], at, network.addresses, found.ce);
+            let header = tcp(skb, [ports, sequence, flags], at, network.addresses, NOTHING);
+            found.length = header.length;
+            found.flow = header.flow;
+            found.sequence = header.sequence;
+            found.payload = header.payload;
+            found.is_data = header.is_data;
             Some(None)
         }
         protocol::UDP => {
@@ -336,6 +376,10 @@ fn transport(skb: *mut __sk_buff, found: &mut Headers, network: &Network) -> Opt
             match destination(ports) {
                 port::VXLAN => Some(Some((at + UDP_HEADER + 8 + ETHERNET, bridged(skb, at + UDP_HEADER + 8)?))),
                 port::GENEVE => geneve(skb, at + UDP_HEADER).map(Some),
+                port::ROCE => {
+                    found.roce = at + UDP_HEADER;
+                    Some(None)
+                }
                 _ => Some(None),
             }
         }
@@ -477,7 +521,7 @@ mod lie {
 
 /// A copy of `N` words at `at`, wherever they are.
 #[inline(always)]
-fn words<const N: usize>(skb: *mut __sk_buff, at: u32) -> Option<[u32; N]> {
+pub(crate) fn words<const N: usize>(skb: *mut __sk_buff, at: u32) -> Option<[u32; N]> {
     load(skb, at)
 }
 
@@ -489,7 +533,7 @@ fn two(skb: *mut __sk_buff, at: u32) -> Option<u16> {
 
 /// A copy of what lies at `at`.
 #[inline(always)]
-fn load<T: Plain>(skb: *mut __sk_buff, at: u32) -> Option<T> {
+pub(crate) fn load<T: Plain>(skb: *mut __sk_buff, at: u32) -> Option<T> {
     let mut copy = MaybeUninit::<T>::uninit();
     // SAFETY: the helper writes all of it, or says that it did not; every bit pattern is a value.
     unsafe {
@@ -498,8 +542,25 @@ fn load<T: Plain>(skb: *mut __sk_buff, at: u32) -> Option<T> {
     }
 }
 
+/// Clears a value word by word. The compiler would make its own clearing a call to a loop over bytes, some five
+/// instructions each: longer than most headers take to read.
+///
+/// # Safety
+///
+/// All bits zero must be a value of `T`, whose size must be a multiple of eight bytes and its alignment eight.
+#[inline(always)]
+unsafe fn clear<T>(place: &mut MaybeUninit<T>) -> &mut T {
+    let words = place.as_mut_ptr().cast::<u64>();
+    for index in 0..size_of::<T>() / size_of::<u64>() {
+        // SAFETY: the word lies within the value, and is aligned as the value is.
+        unsafe { words.add(index).write_volatile(0) };
+    }
+    // SAFETY: the caller says that this is a value.
+    unsafe { place.assume_init_mut() }
+}
+
 /// Types of which every bit pattern is a value.
-trait Plain {}
+pub(crate) trait Plain {}
 impl Plain for u16 {}
 impl<const N: usize> Plain for [u8; N] {}
 impl<const N: usize> Plain for [u32; N] {}

@@ -27,6 +27,9 @@ pub(crate) struct TotalsArgs {
     /// How long
     #[arg(long = "for", value_name = "TIME", value_parser = duration, default_value = "2s")]
     time: Duration,
+    /// Look received segments up in their sockets: which may have been sent again?
+    #[arg(long)]
+    suspected: bool,
     /// Attach by clsact filters even if the kernel has TCX
     #[arg(long)]
     clsact: bool,
@@ -126,7 +129,7 @@ pub(crate) fn run(args: &TotalsArgs, out: &mut impl Write) -> anyhow::Result<Exi
         interval: DurationNs(1_000_000),
         slots: SLOTS,
         clsact: args.clsact,
-        suspected: false,
+        suspected: args.suspected,
         regions: Vec::new(),
     };
     let sampler = Sampler::attach(&options)?;

@@ -40,8 +40,9 @@ impl Sampler {
         let netlink = Netlink::open().context("opening a netlink socket")?;
         let kind = device_type(&netlink, options)?;
         let header = link_header(kind).map_err(|why| anyhow::anyhow!("{}: {why}", options.netdev))?;
-        let cpus = Cpus::read(&Roots::default())?;
-        let mut object = Object::load(options, cpus, header)?;
+        let roots = Roots::default();
+        let cpus = Cpus::read(&roots)?;
+        let mut object = Object::load(options, &roots, cpus, header)?;
         let rings = Rings::map(object.map("RINGS")?, cpus.rings, options.slots, options.interval)
             .context("mapping the rings")?;
         let totals = TotalsMap::map(object.map("TOTALS")?, cpus.totals).context("mapping the totals")?;

@@ -53,6 +53,16 @@ pub(crate) struct Prefix {
     pub(crate) length: u8,
 }
 
+impl Prefix {
+    /// As a prefix of IPv6 addresses, in which those of IPv4 are mapped.
+    fn of_version_6(self) -> (u32, [u8; 16]) {
+        match self.address {
+            IpAddr::V4(address) => (96 + u32::from(self.length), address.to_ipv6_mapped().octets()),
+            IpAddr::V6(address) => (u32::from(self.length), address.octets()),
+        }
+    }
+}
+
 /// How a direction's program is attached.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Means {

@@ -3,13 +3,16 @@
 use std::os::fd::{AsFd as _, BorrowedFd};
 
 use agent_common::bucket::{ETHERNET_HEADER, IPOIB_HEADER, constant, direction};
+use agent_common::settings::UNKNOWN;
 use anyhow::{Context as _, bail};
 use aya::maps::Map;
+use aya::maps::lpm_trie::{Key, LpmTrie};
 use aya::programs::{ProgramError, SchedClassifier};
 use aya::{Ebpf, EbpfLoader};
 
+use super::super::btf::Btf;
 use super::super::sys::{self, ProgramAccount};
-use super::Options;
+use super::{Options, Prefix};
 use crate::host::kernel::cpu_numbers;
 use crate::host::roots::Roots;
 
@@ -56,11 +59,19 @@ impl Object {
     /// # Errors
     ///
     /// If this program was built without the kernel side, or the kernel refuses a map or a program.
-    pub(super) fn load(options: &Options, cpus: Cpus, link_header: u32) -> anyhow::Result<Self> {
+    pub(super) fn load(options: &Options, roots: &Roots, cpus: Cpus, link_header: u32) -> anyhow::Result<Self> {
         if OBJECT.is_empty() {
             bail!("this fabricscope was built without its kernel side; run `cargo xtask setup` and build it again");
         }
+        let suspected = u32::from(options.suspected);
+        let out_of_order = if options.suspected { out_of_order(roots) } else { UNKNOWN };
+        let regional = u32::from(!options.regions.is_empty());
+        let prefixes = u32::try_from(options.regions.len()).context("too many prefixes")?.max(1);
         let mut ebpf = EbpfLoader::new()
+            .map_max_entries("REGIONS", prefixes)
+            .override_global(constant::REGIONAL, &regional, true)
+            .override_global(constant::SUSPECTED, &suspected, true)
+            .override_global(constant::OUT_OF_ORDER, &out_of_order, true)
             .map_max_entries("RINGS", direction::COUNT * cpus.rings * options.slots)
             .map_max_entries("TOTALS", direction::COUNT * cpus.totals)
             .override_global(constant::INTERVAL, &options.interval.0, true)
@@ -74,7 +85,19 @@ impl Object {
             let loaded = program(&mut ebpf, name)?.load();
             loaded.map_err(short).with_context(|| format!("loading the program {name}"))?;
         }
-        Ok(Self { ebpf })
+        let mut object = Self { ebpf };
+        object.set_regions(&options.regions).context("telling the kernel the prefixes of the region")?;
+        Ok(object)
+    }
+
+    fn set_regions(&mut self, regions: &[Prefix]) -> anyhow::Result<()> {
+        let map = self.ebpf.map_mut("REGIONS").context("the kernel side has no map REGIONS")?;
+        let mut map: LpmTrie<_, [u8; 16], u8> = map.try_into()?;
+        for region in regions {
+            let (bits, address) = region.of_version_6();
+            map.insert(&Key::new(bits, address), 1, 0)?;
+        }
+        Ok(())
     }
 
     /// The program of a direction.
@@ -113,6 +136,13 @@ impl Object {
 fn program<'a>(ebpf: &'a mut Ebpf, name: &str) -> anyhow::Result<&'a mut SchedClassifier> {
     let program = ebpf.program_mut(name).with_context(|| format!("the kernel side has no program {name}"))?;
     program.try_into().with_context(|| format!("the program {name}"))
+}
+
+/// Where a `struct tcp_sock` has its queue of segments that came out of order. Without it those that fill a hole are not
+/// suspected, only those that came before.
+fn out_of_order(roots: &Roots) -> u32 {
+    let vmlinux = Btf::vmlinux(&roots.sysfs).ok();
+    vmlinux.and_then(|vmlinux| vmlinux.offset(None, "tcp_sock", "out_of_order_queue")).unwrap_or(UNKNOWN)
 }
 
 /// The kernel's error with what its verifier says at the end, instead of all that it says.
