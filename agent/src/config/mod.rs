@@ -2,6 +2,7 @@
 
 pub(crate) mod checked;
 pub(crate) mod limits;
+pub(crate) mod rate;
 mod raw;
 #[cfg(test)]
 mod tests;
