@@ -7,6 +7,7 @@ use analysis::series::{BitsPerSecond, DurationNs, Fields, Sample, Series, Span};
 
 use super::clock::Window;
 use super::drain::{Buckets, Drain, Piece};
+use crate::kernel::ProgramAccount;
 use crate::kernel::sampler::{Means, Options, Rings, Sampler, Slot};
 
 /// Programs on a device: the kernel side's, or in tests something that plays them. Dropping it detaches them.
@@ -19,6 +20,9 @@ pub(crate) trait Attached: Send {
 
     /// How the programs for receiving and sending are attached.
     fn means(&self) -> [Means; 2];
+
+    /// How often the programs ran and how long, while that was measured.
+    fn account(&self) -> ProgramAccount;
 }
 
 impl Buckets for Rings {
@@ -50,6 +54,10 @@ impl Attached for Sampler {
 
     fn means(&self) -> [Means; 2] {
         self.means()
+    }
+
+    fn account(&self) -> ProgramAccount {
+        self.account()
     }
 }
 
@@ -116,6 +124,11 @@ impl Device {
     /// What was received and sent since the programs were attached.
     pub(crate) fn totals(&self) -> [Totals; 2] {
         self.attached.totals()
+    }
+
+    /// How often its programs ran and how long, while that was measured.
+    pub(crate) fn account(&self) -> ProgramAccount {
+        self.attached.account()
     }
 
     /// How long may pass between two looks: a quarter of the ring.

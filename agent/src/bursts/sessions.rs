@@ -21,6 +21,7 @@ use super::device::{Attached, Device, Origin};
 use super::follow::{Chosen, Glob, Verdict, choose, line_rate};
 use crate::config::limits;
 use crate::host::links::{Bell, Link, links};
+use crate::kernel::ProgramAccount;
 use crate::kernel::sampler::{Means, Options, Prefix, Sampler};
 
 /// What is sampled.
@@ -81,6 +82,8 @@ pub(crate) struct Update {
     pub(crate) devices: Option<Vec<DeviceState>>,
     /// What was read of each device.
     pub(crate) reads: Vec<Read>,
+    /// How often the programs of all devices ran and how long, those that are gone too; each second or so.
+    pub(crate) runs: Option<ProgramAccount>,
     /// How long reading took.
     pub(crate) took: Duration,
     /// By how much the wall clock was set since the last time, in nanoseconds.
@@ -172,6 +175,8 @@ struct Worker<C> {
     /// Buckets that were read and found the queue full, by device.
     undelivered: BTreeMap<u32, u64>,
     updates_lost: u64,
+    /// What the programs of devices that are gone came to.
+    gone: ProgramAccount,
     looked: Option<Instant>,
     totalled: Option<Instant>,
 }
@@ -191,6 +196,7 @@ impl<C: Clocks> Worker<C> {
             untold: true,
             undelivered: BTreeMap::new(),
             updates_lost: 0,
+            gone: ProgramAccount::default(),
             looked: None,
             totalled: None,
         }
@@ -246,7 +252,14 @@ impl<C: Clocks> Worker<C> {
         let sampled = |chosen: &&Chosen| matches!(chosen.verdict, Verdict::Sample(_));
         let kept: BTreeMap<u32, &str> =
             chosen.iter().filter(sampled).map(|chosen| (chosen.link.ifindex, &*chosen.link.name)).collect();
-        self.devices.retain(|index, (device, _)| kept.get(index) == Some(&device.netdev()));
+        let gone = &mut self.gone;
+        self.devices.retain(|index, (device, _)| {
+            let keep = kept.get(index) == Some(&device.netdev());
+            if !keep {
+                add(gone, device.account());
+            }
+            keep
+        });
         let slots = if kept.len() >= limits::BURST_DEVICES_MANY { SLOTS_MANY } else { SLOTS };
         let faults: Vec<Fault> = chosen
             .iter()
@@ -321,9 +334,20 @@ impl<C: Clocks> Worker<C> {
             reads.push(Read { series, totals: totals_due.then(|| device.totals()) });
             counts.push((index, undelivered.saturating_add(piece.range.end - piece.range.start)));
         }
+        let runs = totals_due.then(|| {
+            let mut runs = self.gone;
+            self.devices.values().for_each(|(device, _)| add(&mut runs, device.account()));
+            runs
+        });
         let devices = self.untold.then(|| self.states.clone());
-        let update =
-            Update { devices, reads, took: now.elapsed(), step_ns: window.step_ns, updates_lost: self.updates_lost };
+        let update = Update {
+            devices,
+            reads,
+            runs,
+            took: now.elapsed(),
+            step_ns: window.step_ns,
+            updates_lost: self.updates_lost,
+        };
         match self.updates.try_send(update) {
             Ok(()) => self.untold = false,
             Err(TrySendError::Closed(_)) => return false,
@@ -335,6 +359,12 @@ impl<C: Clocks> Worker<C> {
         }
         true
     }
+}
+
+fn add(sum: &mut ProgramAccount, account: ProgramAccount) {
+    sum.run_count = sum.run_count.saturating_add(account.run_count);
+    sum.run_time_ns = sum.run_time_ns.saturating_add(account.run_time_ns);
+    sum.recursion_misses = sum.recursion_misses.saturating_add(account.recursion_misses);
 }
 
 fn timespec(wait: Duration) -> Timespec {

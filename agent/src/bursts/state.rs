@@ -9,6 +9,7 @@ use analysis::series::{BitsPerSecond, UtcNs};
 use super::account::{Account, Sizes};
 use super::sessions::{DeviceState, State, Update};
 use crate::config::limits;
+use crate::kernel::ProgramAccount;
 
 /// The name under which devices are accounted for that have no account of their own.
 pub(crate) const OTHER: &str = "other";
@@ -44,6 +45,8 @@ pub(crate) struct Bursts {
     pub(crate) drains: u64,
     /// How long that took.
     pub(crate) drain_time: Duration,
+    /// How often the programs ran and how long, while that was measured.
+    pub(crate) runs: ProgramAccount,
     /// How often the wall clock was set.
     pub(crate) clock_steps: u64,
     /// Updates that found the queue full.
@@ -60,6 +63,7 @@ impl Bursts {
             sizes: <[Sizes; 2]>::default(),
             drains: 0,
             drain_time: Duration::ZERO,
+            runs: ProgramAccount::default(),
             clock_steps: 0,
             updates_lost: 0,
         }
@@ -70,6 +74,7 @@ impl Bursts {
         self.drains += 1;
         self.drain_time += update.took;
         self.updates_lost = update.updates_lost;
+        self.runs = update.runs.unwrap_or(self.runs);
         if let Some(step) = update.step_ns {
             self.clock_steps += 1;
             tracing::warn!("the wall clock was set by {step} ns: samples around this time may be misplaced by that");

@@ -8,7 +8,8 @@ use analysis::series::BitsPerSecond;
 
 use super::checked::{DAY, Reader, SECOND};
 use super::limits;
-use super::units::{INTERVAL_NAMES, bytes, prefix, rate, share};
+use super::rate::rate;
+use super::units::{INTERVAL_NAMES, bytes, prefix, share};
 use crate::bursts::follow::Glob;
 use crate::bursts::sessions::Wish;
 
@@ -64,7 +65,7 @@ fn line_rate(text: &str) -> Option<(Glob, BitsPerSecond)> {
     let (glob, speed) = text.split_once('=')?;
     // A device that is left out has no line rate.
     let glob = glob.trim().parse().ok().filter(|_| !glob.contains('!'))?;
-    Some((glob, rate(speed)?))
+    Some((glob, rate(speed.trim()).ok()?))
 }
 
 fn within(text: &str, least: u64, most: u64) -> Option<u64> {

@@ -3,6 +3,7 @@
 pub(crate) mod bursts;
 pub(crate) mod checked;
 pub(crate) mod limits;
+pub(crate) mod rate;
 mod raw;
 #[cfg(test)]
 mod tests;

@@ -3,21 +3,13 @@
 use std::net::IpAddr;
 
 use analysis::burst::Share;
-use analysis::series::{BitsPerSecond, DurationNs};
+use analysis::series::DurationNs;
 
 use crate::kernel::sampler::{INTERVALS, Prefix};
 
 /// `10MiB`, `2GB`, `4096`: a number of bytes.
 pub(crate) fn bytes(text: &str) -> Option<u64> {
     parse_size::parse_size(text).ok()
-}
-
-/// `100Gbit`, `25Gbit/s`, `2.5Gbit`: a rate, whose unit must be there.
-pub(crate) fn rate(text: &str) -> Option<BitsPerSecond> {
-    let number = text.trim().strip_suffix("bit/s").or_else(|| text.trim().strip_suffix("bit"))?;
-    // The library's units are for bytes: a "B" before "bit" is none.
-    let bits = parse_size::parse_size(number).ok().filter(|_| !number.contains(['B', 'b']))?;
-    (bits > 0).then_some(BitsPerSecond(bits))
 }
 
 /// `50%`: a share of line rate.
@@ -55,16 +47,6 @@ mod tests {
         check(
             bytes,
             &[("10MiB", Some(10 << 20)), ("2GB", Some(2_000_000_000)), ("7", Some(7)), ("-1", None), ("", None)],
-        );
-    }
-
-    #[test]
-    fn rates_have_their_unit() {
-        let rows = [("100Gbit", 100_000_000_000), ("2.5Gbit/s", 2_500_000_000), ("10 Mbit", 10_000_000), ("9bit", 9)];
-        check(rate, &rows.map(|(text, rate)| (text, Some(BitsPerSecond(rate)))));
-        check(
-            rate,
-            &["100", "100G", "100GB", "1GBbit", "0bit", "bit", "-1Gbit", "1e40bit", ""].map(|text| (text, None)),
         );
     }
 

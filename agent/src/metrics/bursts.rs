@@ -12,6 +12,7 @@ use crate::bursts::state::Bursts;
 use crate::kernel::sampler::Means;
 
 /// Adds all of them. `now` is the wall clock.
+#[expect(clippy::cast_precision_loss, reason = "seconds of run time need no more than 53 bits")]
 pub(super) fn add(page: &mut Page, bursts: &Bursts, now: UtcNs) {
     for device in &bursts.devices {
         let sampled = match &device.state {
@@ -38,6 +39,10 @@ pub(super) fn add(page: &mut Page, bursts: &Bursts, now: UtcNs) {
             page.add(Metric::BurstLength, labels, histogram(&sizes.lengths, 1e-9));
             page.add(Metric::BurstVolume, labels, histogram(&sizes.volumes, 1.0));
         }
+    }
+    if bursts.runs.run_count > 0 {
+        page.add(Metric::RunCount, &["bursts"], Value::Whole(bursts.runs.run_count));
+        page.add(Metric::RunTime, &["bursts"], Value::Real(bursts.runs.run_time_ns as f64 * 1e-9));
     }
     page.add(Metric::BurstDrains, &[], Value::Whole(bursts.drains));
     page.add(Metric::BurstDrainTime, &[], Value::Real(bursts.drain_time.as_secs_f64()));

@@ -17,7 +17,8 @@ use crate::bursts::file;
 use crate::bursts::run::{self, Ended, Outcome, Plan, Progress};
 use crate::bursts::sessions::{Host as _, KernelHost};
 use crate::config::limits;
-use crate::config::units::{INTERVAL_NAMES, prefix, rate};
+use crate::config::rate::rate;
+use crate::config::units::{INTERVAL_NAMES, prefix};
 use crate::host::kernel::KernelFacts;
 use crate::host::links::Link;
 use crate::host::roots::Roots;
@@ -42,7 +43,7 @@ pub(crate) struct RecordArgs {
     #[arg(long, value_name = "TIME", value_parser = start)]
     start_at: Option<UtcNs>,
     /// The line rate, such as 100Gbit, if the device states none or a wrong one
-    #[arg(long, value_name = "RATE", value_parser = line_rate)]
+    #[arg(long, value_name = "RATE", value_parser = rate)]
     line_rate: Option<BitsPerSecond>,
     /// A prefix of the host's own region; bytes to and from elsewhere are counted apart
     #[arg(long = "region", value_name = "PREFIX", value_parser = region)]
@@ -72,10 +73,6 @@ fn start(text: &str) -> Result<UtcNs, String> {
     i64::try_from(time.as_nanosecond()).map(UtcNs).map_err(|_| "this time is out of range".to_owned())
 }
 
-fn line_rate(text: &str) -> Result<BitsPerSecond, String> {
-    rate(text).ok_or_else(|| "write a rate with its unit, such as 100Gbit".to_owned())
-}
-
 fn region(text: &str) -> Result<Prefix, String> {
     prefix(text).ok_or_else(|| "write a prefix, such as 10.0.0.0/8 or 2001:db8::/32".to_owned())
 }
@@ -85,7 +82,7 @@ fn region(text: &str) -> Result<Prefix, String> {
 /// # Errors
 ///
 /// If there is no such device, the start is past, nothing can be attached, or the file cannot be written.
-pub(super) fn run(args: &RecordArgs) -> anyhow::Result<ExitCode> {
+pub(super) fn run(args: &RecordArgs, out: &mut impl Write) -> anyhow::Result<ExitCode> {
     let stop = Arc::new(AtomicBool::new(false));
     for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
         signal_hook::flag::register(signal, Arc::clone(&stop)).context("installing a signal handler")?;
@@ -108,7 +105,7 @@ pub(super) fn run(args: &RecordArgs) -> anyhow::Result<ExitCode> {
         !stop.load(Ordering::Relaxed)
     });
     shown.clear();
-    finish(args, &outcome?)
+    finish(args, &outcome?, out)
 }
 
 fn find<'a>(links: &'a [Link], name: &str) -> anyhow::Result<&'a Link> {
@@ -133,7 +130,7 @@ fn plan(args: &RecordArgs, link: &Link) -> Plan {
 }
 
 /// Writes what there is, and says so.
-fn finish(args: &RecordArgs, outcome: &Outcome) -> anyhow::Result<ExitCode> {
+fn finish(args: &RecordArgs, outcome: &Outcome, out: &mut impl Write) -> anyhow::Result<ExitCode> {
     let series = &outcome.series;
     let Some(first) = series.covered.first() else {
         bail!("nothing was sampled of {}: {}", args.netdev, why(outcome.ended));
@@ -145,7 +142,7 @@ fn finish(args: &RecordArgs, outcome: &Outcome) -> anyhow::Result<ExitCode> {
     };
     file::write(&path, series)?;
     if args.output.is_none() {
-        writeln!(io::stdout(), "{}", path.display())?;
+        writeln!(out, "{}", path.display())?;
     }
     eprintln!("{}", summary(series));
     if let Some(step) = outcome.step_ns {
