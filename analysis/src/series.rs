@@ -44,6 +44,13 @@ impl BitsPerSecond {
     pub const fn bytes_in(self, length: DurationNs) -> f64 {
         self.0 as f64 / 8.0 * length.seconds()
     }
+
+    /// The rate of so many bytes in `length`; `None` for no time at all.
+    #[must_use]
+    pub fn of(bytes: u64, length: DurationNs) -> Option<Self> {
+        let rate = (u128::from(bytes) * 8_000_000_000).checked_div(u128::from(length.0))?;
+        Some(Self(u64::try_from(rate).unwrap_or(u64::MAX)))
+    }
 }
 
 impl fmt::Display for BitsPerSecond {
@@ -65,6 +72,21 @@ pub struct Span {
     pub start: UtcNs,
     /// The first time that does not.
     pub end: UtcNs,
+}
+
+impl Span {
+    /// How long it is.
+    #[must_use]
+    pub const fn length(self) -> DurationNs {
+        self.end.since(self.start)
+    }
+
+    /// What belongs to both; `None` if nothing does.
+    #[must_use]
+    pub fn overlap(self, other: Self) -> Option<Self> {
+        let both = Self { start: self.start.max(other.start), end: self.end.min(other.end) };
+        (both.start < both.end).then_some(both)
+    }
 }
 
 /// A linear-counting sketch of active flows: one bit for each hash value that was seen.
@@ -129,6 +151,31 @@ pub struct Fields {
     pub roce: bool,
 }
 
+impl Fields {
+    /// What both measure.
+    #[must_use]
+    pub const fn and(self, other: Self) -> Self {
+        Self {
+            packets: self.packets && other.packets,
+            ce: self.ce && other.ce,
+            retransmits_tx: self.retransmits_tx && other.retransmits_tx,
+            retransmits_rx: self.retransmits_rx && other.retransmits_rx,
+            regions: self.regions && other.regions,
+            flows: self.flows && other.flows,
+            roce: self.roce && other.roce,
+        }
+    }
+
+    /// Whether [`Traffic::retransmit_bytes`] is measured in this direction.
+    #[must_use]
+    pub const fn retransmits(self, direction: Direction) -> bool {
+        match direction {
+            Direction::Rx => self.retransmits_rx,
+            Direction::Tx => self.retransmits_tx,
+        }
+    }
+}
+
 /// One sample: a span of time and what passed in it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sample {
@@ -147,6 +194,18 @@ impl Sample {
     #[must_use]
     pub const fn end(&self) -> UtcNs {
         self.start.after(self.length)
+    }
+
+    /// From its start to its end.
+    #[must_use]
+    pub const fn span(&self) -> Span {
+        Span { start: self.start, end: self.end() }
+    }
+
+    /// The rate in one direction; `None` if it took no time.
+    #[must_use]
+    pub fn rate(&self, direction: Direction) -> Option<BitsPerSecond> {
+        BitsPerSecond::of(direction.of(self).bytes, self.length)
     }
 }
 
@@ -211,11 +270,52 @@ pub struct Series {
 }
 
 impl Series {
+    /// One series out of pieces of one source, in any order. Of samples that overlap, those of the earlier piece stay.
+    /// What one piece does not measure the whole does not.
+    #[must_use]
+    pub fn join(mut pieces: Vec<Self>) -> Self {
+        pieces.sort_by_key(|piece| piece.window().map(|window| window.start));
+        let mut pieces = pieces.into_iter();
+        let Some(mut whole) = pieces.next() else { return Self::default() };
+        for piece in pieces {
+            whole.append(piece);
+        }
+        whole
+    }
+
+    fn append(&mut self, later: Self) {
+        let end = self.samples.last().map_or(UtcNs(i64::MIN), Sample::end);
+        self.samples.extend(later.samples.into_iter().filter(|sample| sample.start >= end));
+        for span in later.covered {
+            match self.covered.last_mut().filter(|last| span.start <= last.end) {
+                Some(last) => last.end = last.end.max(span.end),
+                None => self.covered.push(span),
+            }
+        }
+        self.line_rate = later.line_rate.or(self.line_rate);
+        self.clock_error = self.clock_error.zip(later.clock_error).map(|(a, b)| a.max(b));
+        self.fields = self.fields.and(later.fields);
+        self.lost = self.lost.saturating_add(later.lost);
+    }
+
     /// Whether all of `span` was measured.
     #[must_use]
     pub fn covers(&self, span: Span) -> bool {
         let at = self.covered.partition_point(|covered| covered.end < span.end);
         self.covered.get(at).is_some_and(|covered| covered.start <= span.start)
+    }
+
+    /// From the first measured time to the last; `None` if nothing was measured.
+    #[must_use]
+    pub fn window(&self) -> Option<Span> {
+        let (first, last) = (self.covered.first()?, self.covered.last()?);
+        Some(Span { start: first.start, end: last.end })
+    }
+
+    /// How much time was measured.
+    #[must_use]
+    pub fn measured(&self) -> DurationNs {
+        DurationNs(self.covered.iter().fold(0, |sum: u64, span| sum.saturating_add(span.length().0)))
     }
 }
 
@@ -261,5 +361,30 @@ mod tests {
             assert_eq!(BitsPerSecond(rate).to_string(), expected);
         }
         assert_eq!(BitsPerSecond(8_000_000_000).bytes_in(DurationNs(1_000_000)), 1_000_000.0);
+        assert_eq!(BitsPerSecond::of(1_000_000, DurationNs(1_000_000)), Some(BitsPerSecond(8_000_000_000)));
+        assert_eq!(BitsPerSecond::of(u64::MAX, DurationNs(1)), Some(BitsPerSecond(u64::MAX)));
+        assert_eq!(BitsPerSecond::of(1, DurationNs(0)), None);
+    }
+
+    #[test]
+    fn pieces_of_one_source_are_one_series() {
+        let all = crate::testing::series("12.4?6.8");
+        let piece = |from: i64, to: i64| {
+            let within = span(crate::testing::START + from * 1_000_000, crate::testing::START + to * 1_000_000);
+            let mut piece = all.clone();
+            piece.samples.retain(|sample| within.overlap(sample.span()).is_some());
+            piece.covered = all.covered.iter().filter_map(|covered| covered.overlap(within)).collect();
+            piece.lost = u64::from(from == 2);
+            piece
+        };
+        assert_eq!(Series::join(vec![piece(0, 2), piece(2, 8)]), all);
+        assert_eq!(Series::join(vec![piece(2, 8), piece(0, 2)]), all, "in any order");
+        assert_eq!(Series::join(vec![piece(0, 4), piece(2, 8)]), all, "what is in both is there once");
+        assert_eq!(Series::join(Vec::new()), Series::default());
+        let mut second = piece(2, 8);
+        second.clock_error = None;
+        second.fields.ce = false;
+        let whole = Series::join(vec![piece(0, 2), second]);
+        assert_eq!((whole.clock_error, whole.fields.ce, whole.fields.flows), (None, false, true));
     }
 }

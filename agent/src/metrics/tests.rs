@@ -21,8 +21,16 @@ fn page(snapshot: Option<&Snapshot>, hooks: &[HookState], devices: &RdmaFacts) -
 fn page_of(metrics: &mut Metrics, snapshot: Option<&Snapshot>, hooks: &[HookState], devices: &RdmaFacts) -> String {
     let losses = [Loss { program: "verbs", stage: "ring", reason: "no_space", count: 3 }];
     let (info, losses) = (&fake::info(), &losses[..]);
-    let reading =
-        Reading { info, snapshot, monotonic_ns: 9_000_000_000, hooks, devices, losses, signatures_evicted: 0 };
+    let reading = Reading {
+        info,
+        snapshot,
+        monotonic_ns: 9_000_000_000,
+        hooks,
+        devices,
+        bursts: None,
+        losses,
+        signatures_evicted: 0,
+    };
     metrics.page(&reading).unwrap()
 }
 
