@@ -6,6 +6,8 @@ pub(crate) mod account;
 pub(crate) mod clock;
 pub(crate) mod device;
 pub(crate) mod drain;
+#[cfg(test)]
+pub(crate) mod fake;
 pub(crate) mod file;
 pub(crate) mod follow;
 pub(crate) mod run;
