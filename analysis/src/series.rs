@@ -152,6 +152,20 @@ pub struct Fields {
 }
 
 impl Fields {
+    /// What both measure.
+    #[must_use]
+    pub const fn and(self, other: Self) -> Self {
+        Self {
+            packets: self.packets && other.packets,
+            ce: self.ce && other.ce,
+            retransmits_tx: self.retransmits_tx && other.retransmits_tx,
+            retransmits_rx: self.retransmits_rx && other.retransmits_rx,
+            regions: self.regions && other.regions,
+            flows: self.flows && other.flows,
+            roce: self.roce && other.roce,
+        }
+    }
+
     /// Whether [`Traffic::retransmit_bytes`] is measured in this direction.
     #[must_use]
     pub const fn retransmits(self, direction: Direction) -> bool {
@@ -256,6 +270,34 @@ pub struct Series {
 }
 
 impl Series {
+    /// One series out of pieces of one source, in any order. Of samples that overlap, those of the earlier piece stay.
+    /// What one piece does not measure the whole does not.
+    #[must_use]
+    pub fn join(mut pieces: Vec<Self>) -> Self {
+        pieces.sort_by_key(|piece| piece.window().map(|window| window.start));
+        let mut pieces = pieces.into_iter();
+        let Some(mut whole) = pieces.next() else { return Self::default() };
+        for piece in pieces {
+            whole.append(piece);
+        }
+        whole
+    }
+
+    fn append(&mut self, later: Self) {
+        let end = self.samples.last().map_or(UtcNs(i64::MIN), Sample::end);
+        self.samples.extend(later.samples.into_iter().filter(|sample| sample.start >= end));
+        for span in later.covered {
+            match self.covered.last_mut().filter(|last| span.start <= last.end) {
+                Some(last) => last.end = last.end.max(span.end),
+                None => self.covered.push(span),
+            }
+        }
+        self.line_rate = later.line_rate.or(self.line_rate);
+        self.clock_error = self.clock_error.zip(later.clock_error).map(|(a, b)| a.max(b));
+        self.fields = self.fields.and(later.fields);
+        self.lost = self.lost.saturating_add(later.lost);
+    }
+
     /// Whether all of `span` was measured.
     #[must_use]
     pub fn covers(&self, span: Span) -> bool {
@@ -322,5 +364,27 @@ mod tests {
         assert_eq!(BitsPerSecond::of(1_000_000, DurationNs(1_000_000)), Some(BitsPerSecond(8_000_000_000)));
         assert_eq!(BitsPerSecond::of(u64::MAX, DurationNs(1)), Some(BitsPerSecond(u64::MAX)));
         assert_eq!(BitsPerSecond::of(1, DurationNs(0)), None);
+    }
+
+    #[test]
+    fn pieces_of_one_source_are_one_series() {
+        let all = crate::testing::series("12.4?6.8");
+        let piece = |from: i64, to: i64| {
+            let within = span(crate::testing::START + from * 1_000_000, crate::testing::START + to * 1_000_000);
+            let mut piece = all.clone();
+            piece.samples.retain(|sample| within.overlap(sample.span()).is_some());
+            piece.covered = all.covered.iter().filter_map(|covered| covered.overlap(within)).collect();
+            piece.lost = u64::from(from == 2);
+            piece
+        };
+        assert_eq!(Series::join(vec![piece(0, 2), piece(2, 8)]), all);
+        assert_eq!(Series::join(vec![piece(2, 8), piece(0, 2)]), all, "in any order");
+        assert_eq!(Series::join(vec![piece(0, 4), piece(2, 8)]), all, "what is in both is there once");
+        assert_eq!(Series::join(Vec::new()), Series::default());
+        let mut second = piece(2, 8);
+        second.clock_error = None;
+        second.fields.ce = false;
+        let whole = Series::join(vec![piece(0, 2), second]);
+        assert_eq!((whole.clock_error, whole.fields.ce, whole.fields.flows), (None, false, true));
     }
 }
