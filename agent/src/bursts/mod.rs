@@ -6,8 +6,12 @@ pub(crate) mod account;
 pub(crate) mod clock;
 pub(crate) mod device;
 pub(crate) mod drain;
+#[cfg(test)]
+pub(crate) mod fake;
 pub(crate) mod file;
 pub(crate) mod follow;
+#[cfg_attr(not(test), expect(dead_code, reason = "the loop that samples pushes into it"))]
+pub(crate) mod recorder;
 pub(crate) mod run;
 pub(crate) mod sessions;
 pub(crate) mod state;

@@ -370,3 +370,6 @@ fn add(sum: &mut ProgramAccount, account: ProgramAccount) {
 fn timespec(wait: Duration) -> Timespec {
     Timespec { tv_sec: i64::try_from(wait.as_secs()).unwrap_or(i64::MAX), tv_nsec: wait.subsec_nanos().into() }
 }
+
+#[cfg(test)]
+mod tests;
