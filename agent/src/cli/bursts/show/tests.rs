@@ -80,6 +80,13 @@ fn the_threshold_and_the_line_rate_are_taken_by_hand() {
 }
 
 #[test]
+fn a_part_of_the_time_is_shown() {
+    let found = json(series("host7", RX, TX), "--from 2023-11-14T22:13:20.009 --to 2023-11-14T22:13:20.015Z");
+    assert_eq!(found["bursts"].as_array().unwrap().len(), 1);
+    assert_eq!((&found["lost_buckets"], &found["measured_ns"]), (&0.into(), &6_000_000.into()));
+}
+
+#[test]
 fn json_has_what_the_table_has() {
     let found = json(series("host7", RX, TX), "");
     assert_eq!(found["schema"], "fabricscope.bursts.v1");

@@ -33,7 +33,7 @@ struct Band {
 const BANDS: [Band; 2] = [
     Band { label: "marked ECN CE", is_measured: |report, _| report.series.fields.ce, bytes: |bin| bin.ce_bytes },
     Band {
-        label: "retransmitted",
+        label: "retransmitted (rx: suspected)",
         is_measured: |report, direction| report.series.fields.retransmits(direction),
         bytes: |bin| bin.retransmit_bytes,
     },
@@ -155,7 +155,8 @@ fn draw_band(
     let peak = measured.clone().flat_map(|(_, bins)| bins.iter().filter_map(rate)).fold(0.0, f64::max);
     let top = plot::top(None, BitsPerSecond(peak.ceil() as u64));
     let (size, unit) = format::rate_unit(top);
-    let mut chart = chart(area, axis, &format!("[{unit}]"), top / size * 1.04, last)?;
+    // Room for its name above the lines.
+    let mut chart = chart(area, axis, &format!("[{unit}]"), top / size * 1.35, last)?;
     shade(&mut chart, axis, &unmeasured(axis.window, &report.series.covered), UNMEASURED, 1.0)?;
     let label = if peak > 0.0 { band.label.to_owned() } else { format!("{}: none", band.label) };
     write(area, &label, (LEFT as i32 + 8, ABOVE as i32 + 2), 15.0, TEXT)?;
