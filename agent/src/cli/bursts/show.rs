@@ -92,7 +92,7 @@ fn screen(report: &Report, paper: Paper, plot: bool) -> String {
 
 /// What was measured, what it sums up to, and the table of bursts.
 fn text(report: &Report, paper: Paper) -> String {
-    let mut lines = vec![title(&report.series), measured(&report.series)];
+    let mut lines = vec![title(&report.series), format!("measured   {}", measured(&report.series))];
     lines.push(match report.limit() {
         Some(limit) => {
             let rate = report.series.line_rate.map(format::rate).unwrap_or_default();
@@ -143,7 +143,7 @@ pub(super) fn measured(series: &Series) -> String {
         Some(error) => format!("clock within {} of UTC", format::duration(error)),
         None => "clock error not known".to_owned(),
     };
-    format!("measured   {} ({}), {lost}, {clock}", format::duration(series.measured()), format::percent(share))
+    format!("{} ({}), {lost}, {clock}", format::duration(series.measured()), format::percent(share))
 }
 
 /// What one direction carried.

@@ -45,7 +45,7 @@ const BANDS: [Band; 2] = [
 ///
 /// If no time was measured, or the picture cannot be drawn.
 pub(in super::super) fn picture(report: &Report) -> anyhow::Result<String> {
-    let Some(window) = report.series.window() else {
+    let Some(window) = report.series.window().filter(|window| window.length().0 > 0) else {
         anyhow::bail!("{}: no time was measured, there is nothing to draw", super::super::load::name(&report.series));
     };
     let axis = TimeAxis::new(window, report.series.interval, LEFT);
@@ -85,8 +85,7 @@ fn below(report: &Report) -> String {
             format!("{} bursts ({rx} rx, {tx} tx)", found.len())
         }
     };
-    let measured = show::measured(&report.series);
-    format!("{bursts}; measured {}", measured.trim_start_matches("measured").trim_start())
+    format!("{bursts}; measured {}", show::measured(&report.series))
 }
 
 fn legend(report: &Report) -> Vec<Meaning> {
@@ -118,10 +117,11 @@ fn rates(area: &Area<'_>, axis: &TimeAxis, report: &Report, direction: Direction
     shade(&mut chart, axis, &bursts, BURST, 0.13)?;
     let colour = colour(direction);
     let scaled = |rate: f64| rate / size;
-    for piece in steps(axis, bins.iter().map(|bin| (bin.span, bin.peak.map(|peak| scaled(peak.0 as f64))))) {
+    for piece in steps(axis, top / size, bins.iter().map(|bin| (bin.span, bin.peak.map(|peak| scaled(peak.0 as f64)))))
+    {
         chart.draw_series(AreaSeries::new(piece, 0.0, colour.mix(0.3)))?;
     }
-    for piece in steps(axis, bins.iter().map(|bin| (bin.span, bin.mean().map(scaled)))) {
+    for piece in steps(axis, top / size, bins.iter().map(|bin| (bin.span, bin.mean().map(scaled)))) {
         chart.draw_series(AreaSeries::new(piece, 0.0, colour.mix(0.85)))?;
     }
     let across = |rate: BitsPerSecond| [(0.0, scaled(rate.0 as f64)), (axis.end(), scaled(rate.0 as f64))];
@@ -162,7 +162,7 @@ fn draw_band(
     write(area, &label, (LEFT as i32 + 8, ABOVE as i32 + 2), 15.0, TEXT)?;
     for (direction, bins) in measured {
         let style = ShapeStyle::from(colour(*direction)).stroke_width(2);
-        for piece in steps(axis, bins.iter().map(|bin| (bin.span, rate(bin).map(|rate| rate / size)))) {
+        for piece in steps(axis, top / size, bins.iter().map(|bin| (bin.span, rate(bin).map(|rate| rate / size)))) {
             chart.draw_series(LineSeries::new(piece, style))?;
         }
     }
