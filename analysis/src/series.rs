@@ -270,49 +270,6 @@ pub struct Series {
 }
 
 impl Series {
-    /// One series out of pieces of one source, in any order. Of samples that overlap, those of the earlier piece stay.
-    /// What one piece does not measure the whole does not.
-    #[must_use]
-    pub fn join(mut pieces: Vec<Self>) -> Self {
-        pieces.sort_by_key(|piece| piece.window().map(|window| window.start));
-        let mut pieces = pieces.into_iter();
-        let Some(mut whole) = pieces.next() else { return Self::default() };
-        for piece in pieces {
-            whole.append(piece);
-        }
-        whole
-    }
-
-    /// What lies in a span of time; samples that reach out of it stay whole.
-    ///
-    /// Which of the lost buckets lay in it is not known: at most as many as intervals were not measured there.
-    #[must_use]
-    pub fn within(mut self, mut span: Span) -> Self {
-        self.samples.retain(|sample| sample.span().overlap(span).is_some());
-        if let (Some(first), Some(last)) = (self.samples.first(), self.samples.last()) {
-            span = Span { start: span.start.min(first.start), end: span.end.max(last.end()) };
-        }
-        self.covered = self.covered.iter().filter_map(|covered| covered.overlap(span)).collect();
-        let missing = self.window().map_or(0, |window| window.length().0).saturating_sub(self.measured().0);
-        self.lost = self.lost.min(missing.checked_div(self.interval.0).unwrap_or(0));
-        self
-    }
-
-    fn append(&mut self, later: Self) {
-        let end = self.samples.last().map_or(UtcNs(i64::MIN), Sample::end);
-        self.samples.extend(later.samples.into_iter().filter(|sample| sample.start >= end));
-        for span in later.covered {
-            match self.covered.last_mut().filter(|last| span.start <= last.end) {
-                Some(last) => last.end = last.end.max(span.end),
-                None => self.covered.push(span),
-            }
-        }
-        self.line_rate = later.line_rate.or(self.line_rate);
-        self.clock_error = self.clock_error.zip(later.clock_error).map(|(a, b)| a.max(b));
-        self.fields = self.fields.and(later.fields);
-        self.lost = self.lost.saturating_add(later.lost);
-    }
-
     /// Whether all of `span` was measured.
     #[must_use]
     pub fn covers(&self, span: Span) -> bool {

@@ -1,7 +1,6 @@
-//! Times, rates, and series as wholes and parts.
+//! Times, rates, and what is covered.
 
 use super::*;
-use crate::testing::{START, series};
 
 fn span(start: i64, end: i64) -> Span {
     Span { start: UtcNs(start), end: UtcNs(end) }
@@ -44,41 +43,4 @@ fn rates_are_read_by_people() {
     assert_eq!(BitsPerSecond::of(1_000_000, DurationNs(1_000_000)), Some(BitsPerSecond(8_000_000_000)));
     assert_eq!(BitsPerSecond::of(u64::MAX, DurationNs(1)), Some(BitsPerSecond(u64::MAX)));
     assert_eq!(BitsPerSecond::of(1, DurationNs(0)), None);
-}
-
-#[test]
-fn pieces_of_one_source_are_one_series() {
-    let all = series("12.4?6.8");
-    let piece = |from: i64, to: i64| {
-        let within = span(START + from * 1_000_000, START + to * 1_000_000);
-        let mut piece = all.clone();
-        piece.samples.retain(|sample| within.overlap(sample.span()).is_some());
-        piece.covered = all.covered.iter().filter_map(|covered| covered.overlap(within)).collect();
-        piece.lost = u64::from(from == 2);
-        piece
-    };
-    assert_eq!(Series::join(vec![piece(0, 2), piece(2, 8)]), all);
-    assert_eq!(Series::join(vec![piece(2, 8), piece(0, 2)]), all, "in any order");
-    assert_eq!(Series::join(vec![piece(0, 4), piece(2, 8)]), all, "what is in both is there once");
-    assert_eq!(Series::join(Vec::new()), Series::default());
-    let mut second = piece(2, 8);
-    second.clock_error = None;
-    second.fields.ce = false;
-    let whole = Series::join(vec![piece(0, 2), second]);
-    assert_eq!((whole.clock_error, whole.fields.ce, whole.fields.flows), (None, false, true));
-}
-
-#[test]
-fn a_part_of_a_series_is_a_series() {
-    let at = |ms: i64| START + ms * 1_000_000;
-    let all = series("12.4?6.8?");
-    let part = |from: i64, to: i64| all.clone().within(span(from, to));
-    let shown = |part: &Series| (part.samples.len(), part.measured().0 / 1_000_000, part.lost);
-    assert_eq!(shown(&part(i64::MIN, i64::MAX)), (5, 7, 1));
-    assert_eq!(shown(&part(at(1), at(4))), (2, 3, 0));
-    // Half of a sample is all of it.
-    assert_eq!(shown(&part(at(1) + 500_000, at(5) + 500_000)), (3, 4, 1));
-    assert_eq!(shown(&part(at(2), at(3))), (0, 1, 0));
-    assert_eq!(shown(&part(at(20), at(30))), (0, 0, 0));
-    assert_eq!(shown(&part(at(3), at(1))), (0, 0, 0));
 }

@@ -54,7 +54,7 @@ impl TimeArgs {
             return series;
         }
         let (start, end) = (self.from.unwrap_or(UtcNs(i64::MIN)), self.to.unwrap_or(UtcNs(i64::MAX)));
-        series.within(Span { start, end })
+        series.clipped(Span { start, end })
     }
 }
 
