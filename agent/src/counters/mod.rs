@@ -1,0 +1,3 @@
+//! NIC and RDMA counters by meaning: the catalogue, where they are read, and what their numbers say.
+
+pub(crate) mod catalogue;
