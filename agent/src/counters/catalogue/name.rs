@@ -134,7 +134,7 @@ impl Name {
     }
 
     /// Whether this is what is shown: `None` if not, else the priority in it, if it has one.
-    pub(super) fn matches(&self, shown: &str) -> Option<Option<u8>> {
+    pub(crate) fn matches(&self, shown: &str) -> Option<Option<u8>> {
         let Some((before, after)) = self.name.split_once("{p}") else {
             return (self.name == shown).then_some(None);
         };
