@@ -87,6 +87,12 @@ pub(crate) const COUNTER_FILES_KEPT: usize = 768;
 /// Readings between two looks for devices where nothing seems to have changed.
 pub(crate) const COUNTER_READINGS_TO_LOOK: u32 = 5;
 
+/// Of how many times its own duration a reading's pace is at least, so that slow firmware is not asked all the time.
+pub(crate) const COUNTER_SHARE: u32 = 10;
+
+/// Paces after which a reading is so old that it is not served any more.
+pub(crate) const COUNTER_PACES_UNTIL_OLD: u32 = 3;
+
 /// How often the rest of a counter that cannot be read is doubled, from one reading to 63.
 pub(crate) const COUNTER_REST_DOUBLINGS: u32 = 6;
 
@@ -104,6 +110,12 @@ pub(crate) const SERIES_DEVICES: usize = 20;
 
 /// Series of one RDMA device.
 pub(crate) const SERIES_PER_DEVICE: usize = 60;
+
+/// Of these, counters of its ports; further ones are left out and counted as such.
+pub(crate) const SERIES_COUNTERS: usize = 20;
+
+/// Series of one network device that belongs to an adapter.
+pub(crate) const SERIES_PER_NETDEV: usize = 32;
 
 /// Series that belong to no device.
 pub(crate) const SERIES_SHARED: usize = 300;

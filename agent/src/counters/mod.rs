@@ -12,6 +12,7 @@ pub(crate) mod filter;
 pub(crate) mod netlink;
 pub(crate) mod rates;
 pub(crate) mod readout;
+pub(crate) mod service;
 #[cfg(test)]
 mod tests;
 mod track;

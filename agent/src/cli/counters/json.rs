@@ -1,6 +1,6 @@
 //! The counters as JSON, one object for each interval. What is not known is absent.
 
-use std::io::{self, Write};
+use std::io::Write;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::Serialize;
@@ -97,7 +97,7 @@ pub(super) fn write(
         devices: readout.subjects.iter().map(|subject| device(subject, interval, all)).collect(),
     };
     serde_json::to_writer(&mut *out, &record)?;
-    writeln!(out).map_err(io::Error::from)?;
+    writeln!(out)?;
     Ok(())
 }
 

@@ -4,7 +4,7 @@ mod json;
 mod raw;
 mod text;
 
-use std::io::{self, Write};
+use std::io::Write;
 use std::process::ExitCode;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -114,7 +114,7 @@ pub(crate) fn run(args: &CountersArgs, out: &mut impl Write) -> anyhow::Result<E
                 json::write(&later, &interval, args.all, origin, SystemTime::now(), out)?;
             }
         }
-        out.flush().map_err(io::Error::from)?;
+        out.flush()?;
         if !args.watch {
             return Ok(ExitCode::SUCCESS);
         }

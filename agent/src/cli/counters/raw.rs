@@ -18,7 +18,7 @@ const COLUMNS: [Column<Shown>; 6] = [
     },
     Column { title: "SOURCE", min: 6, wanted: 11, rank: 3, value: |shown| shown.source.name().to_owned() },
     Column { title: "NAME", min: 10, wanted: 34, rank: 0, value: |shown| shown.name.clone() },
-    Column { title: "VALUE", min: 8, wanted: 20, rank: 0, value: value },
+    Column { title: "VALUE", min: 8, wanted: 20, rank: 0, value },
     Column { title: "COUNTER", min: 8, wanted: 30, rank: 2, value: |shown| row_name(shown).to_owned() },
 ];
 

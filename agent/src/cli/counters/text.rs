@@ -33,8 +33,9 @@ pub(super) fn write(
         writeln!(out, "  {}", clean(line))?;
     }
     if lines.is_empty() {
-        let count = readout.subjects.len();
-        writeln!(out, "  nothing: no counter of trouble moved on {count} devices")?;
+        let (counters, devices) = (readout.counters, readout.subjects.len());
+        let devices = if devices == 1 { "1 device".to_owned() } else { format!("{devices} devices") };
+        writeln!(out, "  nothing: of {counters} counters on {devices} none that tells of trouble moved")?;
     }
     let mut places: Vec<&Arc<Place>> = interval.rates.iter().map(|rate| &rate.place).collect();
     places.dedup();

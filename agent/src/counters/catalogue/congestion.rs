@@ -48,7 +48,6 @@ pub(super) const ROWS: &[Row] = &[
             hw(Mana, "received_cnp_count").second(),
         ]),
     Row::new("rdma_cnp_ignored_packets", Congestion, Packets, Rx, "CNPs received that nothing was done about.")
-        .metric()
         .trouble(
             "Congestion control is off for the priority, or the CNP names no connection that is known.",
             "Compare the priority and DSCP settings of this host with those of its peers.",
@@ -61,7 +60,6 @@ pub(super) const ROWS: &[Row] = &[
         Tx,
         "Times a connection started again slowly after a loss.",
     )
-    .metric()
     .trouble("Packets were lost: the adapter's RoCE acceleration restarts slowly.", SLOW_NEXT)
     .names(&[hw(Mlx5, "roce_slow_restart")]),
     Row::new(

@@ -67,7 +67,6 @@ pub(super) const ROWS: &[Row] = &[
     )
     .names(&[pma("port_xmit_wait", 32).unknown()]),
     Row::new("rdma_vl15_dropped_packets", Host, Packets, Rx, "Management packets dropped for lack of buffers.")
-        .metric()
         .trouble("The subnet manager asks faster than the port answers.", "Harmless in small numbers.")
         .names(&[pma("VL15_dropped", 16)]),
     Row::new("rdma_cq_overflow_events", Host, Events, None, "Completion queues that ran over.")

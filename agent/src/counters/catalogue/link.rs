@@ -22,7 +22,6 @@ pub(super) const ROWS: &[Row] = &[
     Row::new("rdma_link_up_events", Link, Events, None, "Times the RDMA port's link came up.")
         .names(&[hw(Hfi1, "SwLinkUp")]),
     Row::new("rdma_link_recovery_events", Link, Events, None, "Times the port recovered the link by itself.")
-        .metric()
         .trouble(CABLE, CABLE_NEXT)
         .names(&[pma("link_error_recovery", 8)]),
     Row::new("rdma_symbol_error_events", Link, Events, Rx, "Symbol errors of the RDMA port.")
@@ -36,7 +35,6 @@ pub(super) const ROWS: &[Row] = &[
         Rx,
         "Times local physical errors were over the port's threshold.",
     )
-    .metric()
     .trouble(CABLE, CABLE_NEXT)
     .names(&[pma("local_link_integrity_errors", 4)]),
     Row::new(
@@ -46,7 +44,6 @@ pub(super) const ROWS: &[Row] = &[
         Rx,
         "Times the port's buffers ran over for several flow control periods.",
     )
-    .metric()
     .trouble("Flow control failed: a bad link or a faulty adapter.", CABLE_NEXT)
     .names(&[pma("excessive_buffer_overrun_errors", 4)]),
     Row::new("rdma_receive_error_packets", Link, Packets, Rx, "Packets received with an error.")
@@ -67,7 +64,6 @@ pub(super) const ROWS: &[Row] = &[
             hw(Hfi1, "UnknownFrame"),
         ]),
     Row::new("rdma_icrc_error_packets", Link, Packets, Rx, "RoCE packets received with a wrong checksum.")
-        .metric()
         .trouble(
             "Packets are damaged inside of a switch or adapter: no cable does that.",
             "Find the switch on the way.",
@@ -135,15 +131,15 @@ pub(super) const ROWS: &[Row] = &[
         ethtool(Bnxt, "rx_pcs_symbol_err").second(),
     ]),
     Row::new(
-        "nic_fec_corrected_bits",
+        "nic_fec_correction_events",
         Link,
-        Bits,
+        Events,
         Rx,
         "Bits that forward error correction mended; some are normal on fast links.",
     )
     .metric()
     .names(&[ethtool(Mlx5, "rx_corrected_bits_phy"), ethtool(Bnxt, "rx_corrected_bits")]),
-    Row::new("nic_fec_corrected_events", Link, Events, Rx, "Blocks that forward error correction mended.")
+    Row::new("nic_fec_block_correction_events", Link, Events, Rx, "Blocks that forward error correction mended.")
         .names(&[ethtool(Bnxt, "rx_fec_corrected_blocks")]),
     Row::new(
         "nic_received_bits",

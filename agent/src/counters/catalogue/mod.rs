@@ -30,6 +30,7 @@ pub(crate) fn rows() -> impl Iterator<Item = &'static Row> {
 }
 
 /// A row by its own name.
+#[cfg(test)]
 pub(crate) fn row(name: &str) -> Option<&'static Row> {
     rows().find(|row| row.name == name)
 }

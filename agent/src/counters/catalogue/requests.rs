@@ -97,7 +97,6 @@ pub(super) const ROWS: &[Row] = &[
         Tx,
         "Completions with an error of requests this host made.",
     )
-    .metric()
     .trouble("A request of this host failed; its job saw it.", PROGRAM_NEXT)
     .names(&[
         hw(Mlx5, "req_cqe_error"),
@@ -115,7 +114,6 @@ pub(super) const ROWS: &[Row] = &[
         Rx,
         "Completions with an error of requests that came to this host.",
     )
-    .metric()
     .trouble("A request of a peer failed here.", PROGRAM_NEXT)
     .names(&[
         hw(Mlx5, "resp_cqe_error"),
@@ -208,7 +206,6 @@ pub(super) const ROWS: &[Row] = &[
             hw(Mana, "nak_inv_read"),
         ]),
     Row::new("rdma_remote_access_error_events", Requests, Events, Tx, "Own requests the peer refused access to.")
-        .metric()
         .trouble(ACCESS, PROGRAM_NEXT)
         .names(&[
             hw(Mlx5, "req_remote_access_errors"),
@@ -217,7 +214,6 @@ pub(super) const ROWS: &[Row] = &[
             hw(Mana, "nak_access_error"),
         ]),
     Row::new("rdma_access_refused_events", Requests, Events, Rx, "Peers' requests this host refused access to.")
-        .metric()
         .trouble(ACCESS, PROGRAM_NEXT)
         .names(&[
             hw(Mlx5, "resp_remote_access_errors"),

@@ -148,6 +148,15 @@ impl Row {
         self.names.iter().any(|name| name.name.contains("{p}"))
     }
 
+    /// What is said of the metric; of pause also what it means for whom.
+    pub(crate) fn help(&self) -> String {
+        if self.group == Group::Pause && self.is_trouble() {
+            format!("{} {}", self.meaning, self.raised)
+        } else {
+            self.meaning.to_owned()
+        }
+    }
+
     /// The metric's full name.
     pub(crate) fn metric_name(&self) -> String {
         match self.pause_metric() {

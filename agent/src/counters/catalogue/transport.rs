@@ -51,7 +51,6 @@ pub(super) const ROWS: &[Row] = &[
         Tx,
         "Read or atomic answers missing where a later answer came.",
     )
-    .metric()
     .trouble("Answers to this host are lost or reordered.", LOSS_NEXT)
     .names(&[
         hw(Mlx5, "implied_nak_seq_err"),
