@@ -16,10 +16,10 @@ pub(crate) struct Rate {
     pub(crate) row: &'static Row,
     /// Of those that count by priority.
     pub(crate) priority: Option<u8>,
-    /// Its value at the end, in the row's unit.
-    pub(crate) value: f64,
-    /// By how much it grew, in the row's unit; absent where it began again, stands at its end, or is no count.
-    pub(crate) increase: Option<f64>,
+    /// Its value at the end; seconds are kept as microseconds.
+    pub(crate) value: u64,
+    /// By how much it grew, likewise; absent where it began again, stands at its end, or is no count.
+    pub(crate) increase: Option<u64>,
     /// It stands at the end of its range and counts no more.
     pub(crate) saturated: bool,
     /// Where it was read.
@@ -55,8 +55,8 @@ pub(crate) fn between(earlier: &Readout, later: &Readout) -> Interval {
             place: Arc::clone(&series.place),
             row: series.row,
             priority,
-            value: series.number(),
-            increase: before.filter(|_| counts).map(|before| series.number() - before.number()),
+            value: series.value,
+            increase: before.filter(|_| counts).and_then(|before| series.value.checked_sub(before.value)),
             saturated: series.saturated,
             source: series.source,
         }
@@ -68,15 +68,15 @@ impl Rate {
     /// Whether it moved, or stands where it should not.
     pub(crate) fn moved(&self) -> bool {
         match self.row.unit {
-            Unit::Percent => self.value > 0.0,
-            _ => self.increase.is_some_and(|increase| increase > 0.0),
+            Unit::Percent => self.value > 0,
+            _ => self.increase.is_some_and(|increase| increase > 0),
         }
     }
 
     /// By second.
     pub(crate) fn per_second(&self, elapsed: Duration) -> Option<f64> {
         let seconds = elapsed.as_secs_f64();
-        self.increase.filter(|_| seconds > 0.0).map(|increase| increase / seconds)
+        self.increase.filter(|_| seconds > 0.0).map(|increase| self.row.in_unit(increase) / seconds)
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::catalogue::{Row, Source, Unit};
+use super::catalogue::{Row, Source};
 use super::value::Failure;
 
 /// Whether a subject is an RDMA device or a network device.
@@ -66,9 +66,8 @@ pub(crate) struct Series {
 
 impl Series {
     /// The value in the row's unit.
-    #[expect(clippy::cast_precision_loss, reason = "for showing; whole numbers are exported as such")]
     pub(crate) fn number(&self) -> f64 {
-        if self.row.unit == Unit::Seconds { self.value as f64 * 1e-6 } else { self.value as f64 }
+        self.row.in_unit(self.value)
     }
 }
 

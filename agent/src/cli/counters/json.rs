@@ -5,6 +5,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::Serialize;
 
+use crate::counters::catalogue::Unit;
 use crate::counters::rates::{Interval, Rate};
 use crate::counters::readout::{Kind, Readout, Subject};
 use crate::verbs::json::time_text;
@@ -68,14 +69,28 @@ struct Counter {
     #[serde(skip_serializing_if = "Option::is_none")]
     priority: Option<u8>,
     unit: &'static str,
-    value: f64,
+    value: Number,
     #[serde(skip_serializing_if = "Option::is_none")]
-    increase: Option<f64>,
+    increase: Option<Number>,
     #[serde(skip_serializing_if = "Option::is_none")]
     per_second: Option<f64>,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     saturated: bool,
     source: &'static str,
+}
+
+/// Counts are whole, times are not.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+enum Number {
+    Whole(u64),
+    Seconds(f64),
+}
+
+impl Number {
+    fn of(rate: &Rate, count: u64) -> Self {
+        if rate.row.unit == Unit::Seconds { Self::Seconds(rate.row.in_unit(count)) } else { Self::Whole(count) }
+    }
 }
 
 /// Writes one interval as one line.
@@ -109,8 +124,8 @@ fn device<'a>(subject: &'a Subject, interval: &Interval, all: bool) -> Device<'a
         port: rate.place.port,
         priority: rate.priority,
         unit: rate.row.unit.word(),
-        value: rate.value,
-        increase: rate.increase,
+        value: Number::of(rate, rate.value),
+        increase: rate.increase.map(|increase| Number::of(rate, increase)),
         per_second: rate.per_second(interval.elapsed),
         saturated: rate.saturated,
         source: rate.source.name(),

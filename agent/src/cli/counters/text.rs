@@ -89,7 +89,7 @@ fn measure(rate: &Rate, elapsed: Duration) -> String {
         return "saturated".to_owned();
     }
     if rate.row.unit == Unit::Percent {
-        return format!("{:.0} %", rate.value);
+        return format!("{} %", rate.value);
     }
     let Some(per_second) = rate.per_second(elapsed) else { return "began again".to_owned() };
     match rate.row.unit {

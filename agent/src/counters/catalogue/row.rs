@@ -148,6 +148,12 @@ impl Row {
         self.names.iter().any(|name| name.name.contains("{p}"))
     }
 
+    /// A count in the row's unit; seconds are counted in microseconds.
+    #[expect(clippy::cast_precision_loss, reason = "for showing; whole numbers are passed on as such")]
+    pub(crate) fn in_unit(&self, count: u64) -> f64 {
+        if self.unit == Unit::Seconds { count as f64 * 1e-6 } else { count as f64 }
+    }
+
     /// What is said of the metric; of pause also what it means for whom.
     pub(crate) fn help(&self) -> String {
         if self.group == Group::Pause && self.is_trouble() {
