@@ -9,7 +9,8 @@ use serde_json::Value;
 use tests::command::Finished;
 use tests::fixture::{Expected, Fixture, all};
 
-use crate::program::{Scratch, USAGE, end, program, refused, start, text_of};
+use crate::daemon::{Agent, promtool_takes};
+use crate::program::{Scratch, USAGE, end, program, refused, start, text_of, until};
 
 /// Far longer than reading a small tree takes on a busy host.
 const QUICK: Duration = Duration::from_secs(10);
@@ -88,6 +89,64 @@ fn every_driver_s_counters_come_out_by_meaning() {
         assert!(began.elapsed() < QUICK, "{} took {:?}", fixture.name, began.elapsed());
         assert_eq!(record["schema"], "fabricscope.counters.v1");
         holds(&fixture, &record);
+    }
+}
+
+/// The series of a counter on the page, if it is a metric.
+fn metric(page: &str, name: &str, port: Option<u32>, of: &str) -> Option<f64> {
+    let port = port.map(|port| port.to_string());
+    let labels = match &port {
+        Some(port) => vec![("device", name), ("port", port.as_str())],
+        None if of.starts_with("nic_") => vec![("netdev", name)],
+        None => vec![("device", name)],
+    };
+    tests::metrics::sum(page, &format!("fabricscope_{of}_total"), &labels)
+}
+
+#[test]
+fn the_agent_serves_every_driver_s_counters_under_the_same_names() {
+    for fixture in fixtures() {
+        let scratch = Scratch::new();
+        fixture.write(scratch.path()).unwrap();
+        let sysfs = scratch.path().display();
+        let Some(agent) = Agent::start_with(&format!("host.path.sysfs = '{sysfs}'\n")) else { return };
+        let page = until("the counters are read", || {
+            let (_, page) = agent.get("/metrics");
+            page.contains("fabricscope_nic_devices").then_some(page)
+        });
+        promtool_takes(&page, &scratch);
+        for expected in &fixture.expected {
+            match expected {
+                Expected::Value(name, port, of, value) => {
+                    // Not every counter is a metric; one that is has this value.
+                    let found = metric(&page, name, *port, of);
+                    assert!(found.is_none_or(|found| (found - value).abs() < 1e-9), "{name} {of} {found:?}\n{page}");
+                }
+                Expected::Saturated(name, _, of) => {
+                    let labels = [("device", name.as_str()), ("counter", of.as_str())];
+                    let said = tests::metrics::sum(&page, "fabricscope_rdma_saturated", &labels);
+                    // Only of counters that are metrics.
+                    assert!(said == Some(1.0) || of.contains("overrun"), "{name} {of}\n{page}");
+                    assert_eq!(metric(&page, name, Some(1), of), None, "{name} {of}\n{page}");
+                }
+                Expected::Lacks(name, of) => assert_eq!(metric(&page, name, Some(1), of), None, "{name} {of}\n{page}"),
+                Expected::Fails(name, reason) => {
+                    let labels = [("device", name.as_str()), ("reason", reason.as_str())];
+                    let count = tests::metrics::sum(&page, "fabricscope_nic_read_failures_total", &labels);
+                    assert!(count.is_some_and(|count| count >= 1.0), "{name} {reason}\n{page}");
+                }
+                Expected::Quarantined(name) => {
+                    let labels = [("device", name.as_str())];
+                    assert_eq!(tests::metrics::sum(&page, "fabricscope_nic_quarantined", &labels), Some(1.0), "{page}");
+                }
+            }
+        }
+        let is_metric = |expected: &Expected| match expected {
+            Expected::Value(name, port, of, _) => metric(&page, name, *port, of).is_some(),
+            _ => false,
+        };
+        let metrics = fixture.expected.iter().filter(|expected| is_metric(expected)).count();
+        assert!(metrics >= 1 || ["nothing", "saturated"].contains(&&*fixture.name), "{}: {page}", fixture.name);
     }
 }
 
