@@ -54,6 +54,7 @@ macro_rules! kernels {
                 sleeping_calls_are_all_seen: load::block(&LOAD),
                 the_daemons_counters_start_at_zero_and_are_exact: daemon::counters(&DAEMON),
                 a_hanging_call_shows_while_it_hangs: daemon::hanging(&DAEMON),
+                hooks_attach_when_tracefs_is_mounted_later: daemon::mounted_later(&DAEMON),
                 every_row_attaches_whose_function_is_there: drivers::all(&DRIVERS),
                 the_default_set_attaches_and_nothing_else: drivers::default_set(&DRIVERS),
                 hooks_attach_by_what_misses_nothing: drivers::means(&DRIVERS),
