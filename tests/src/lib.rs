@@ -5,6 +5,7 @@
 //! `--features lab --test lab` boots one machine for each kernel and scenario.
 
 pub mod command;
+pub mod duckdb;
 pub mod event;
 pub mod facts;
 pub mod fixture;

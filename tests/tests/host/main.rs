@@ -11,4 +11,5 @@ mod kernel;
 mod output;
 mod packaged;
 mod program;
+mod samples;
 mod usage;

@@ -150,7 +150,7 @@ impl Recorder {
                 // It was packed here.
                 Form::Packed(bytes) => file::unpack(bytes).ok()?,
             };
-            let appended = last.as_mut().is_some_and(|series| series.append(&piece));
+            let appended = last.as_mut().is_some_and(|series| series.continue_with(&piece));
             if !appended {
                 last = Some(piece);
             }
