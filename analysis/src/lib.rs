@@ -7,6 +7,7 @@ pub mod answer;
 pub mod burst;
 pub mod contention;
 pub mod distribution;
+pub mod join;
 pub mod series;
 pub mod sketch;
 #[cfg(test)]

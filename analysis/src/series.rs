@@ -278,12 +278,12 @@ impl Series {
         let mut pieces = pieces.into_iter();
         let Some(mut whole) = pieces.next() else { return Self::default() };
         for piece in pieces {
-            whole.append(piece);
+            whole.absorb(piece);
         }
         whole
     }
 
-    fn append(&mut self, later: Self) {
+    fn absorb(&mut self, later: Self) {
         let end = self.samples.last().map_or(UtcNs(i64::MIN), Sample::end);
         self.samples.extend(later.samples.into_iter().filter(|sample| sample.start >= end));
         for span in later.covered {

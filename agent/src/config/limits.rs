@@ -150,3 +150,29 @@ pub(crate) const SHOWN_PAIRS: usize = 20;
 
 /// Bursts that are marked in a picture: more would be a bar.
 pub(crate) const PICTURE_MARKS: usize = 2000;
+
+/// Samples of a piece, the recorder's unit in memory and of what may be pushed at once: 3.3 MiB before it is packed.
+pub(crate) const PIECE_SAMPLES: usize = 1 << 14;
+
+/// How long samples collect in a piece before it is packed.
+pub(crate) const PIECE_TIME: Duration = Duration::from_secs(10);
+
+/// Samples that the recorder puts into one file: 26 MiB while it is written.
+pub(crate) const FILE_SAMPLES: usize = 1 << 17;
+
+/// How long a piece waits for further ones before it is written: with its own time, what a crash can lose.
+pub(crate) const FILE_TIME: Duration = Duration::from_secs(60);
+
+/// Files that the recorder keeps, whatever their size; the oldest go first.
+pub(crate) const RECORDER_FILES: usize = 100_000;
+
+/// How long a disk that refused a file is left alone at first; twice as long each time …
+pub(crate) const DISK_PAUSE: Duration = Duration::from_secs(1);
+
+/// … up to this.
+pub(crate) const DISK_PAUSE_MAX: Duration = Duration::from_secs(60);
+
+/// How long ending waits for the recorder's last files.
+pub(crate) const RECORDER_END: Duration = Duration::from_secs(3);
+
+const _: () = assert!(PIECE_SAMPLES <= FILE_SAMPLES && FILE_SAMPLES <= SAMPLES_PER_FILE);

@@ -71,7 +71,7 @@ macro_rules! columns {
                 name: concat!(stringify!($direction), "_flows"),
                 cells: Cells::Flows(|sample| sample.$direction.flows),
                 measured: |fields| fields.flows,
-                help: "Active flows, estimated from the sketch; the largest number means that or more.",
+                help: "Active flows, estimated from the sketch; 500 means that or more.",
             },
             Column {
                 name: concat!(stringify!($direction), "_flows_sketch"),

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use analysis::series::{Sample, Series, Sketch};
+use analysis::sketch::{FLOWS_MAX, Flows};
 use parquet::basic::{Compression, Encoding, LogicalType, Repetition, TimeUnit, Type as Physical, ZstdLevel};
 use parquet::data_type::{
     ByteArray, ByteArrayType, DataType, FixedLenByteArray, FixedLenByteArrayType, Int32Type, Int64Type,
@@ -106,10 +107,12 @@ fn put<T: DataType>(
     column.close()
 }
 
-/// The number of flows by linear counting; that of a full sketch is the largest that can be told.
+/// The number of flows that a cell holds: [`FLOWS_MAX`] stands for that or more.
 pub(super) fn estimate(sketch: Sketch) -> i32 {
-    let bits = f64::from(agent_common::bucket::SKETCH_BITS);
-    let clear = f64::from(sketch.0.count_zeros().max(1));
-    // Between 0 and 621.
-    (bits * (bits / clear).ln()).round() as i32
+    let count = match sketch.flows() {
+        Flows::About(count) => count,
+        Flows::Saturated => FLOWS_MAX,
+    };
+    // Below a thousand.
+    count as i32
 }

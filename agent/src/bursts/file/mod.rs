@@ -36,8 +36,13 @@ pub(crate) use error::FileError;
 
 use crate::config::limits;
 
-/// How the name of a file ends that is not complete yet.
-pub(crate) const PART: &str = ".part";
+/// How the name of a file begins and ends that is not complete yet.
+const PART: (&str, &str) = (".fabricscope-", ".part");
+
+/// Whether a file of this name is one that is not complete, or never will be.
+pub(crate) fn is_part(name: &str) -> bool {
+    name.starts_with(PART.0) && name.ends_with(PART.1)
+}
 
 /// What was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -116,6 +121,16 @@ pub(crate) fn write(path: &Path, series: &Series) -> Result<Written, FileError> 
     Ok(Written { bytes: bytes.len() as u64, samples: series.samples.len() as u64 })
 }
 
+/// The bytes of a sample file; an error is that of samples that none can hold.
+pub(crate) fn pack(series: &Series) -> Result<Vec<u8>, FileError> {
+    encode(series).map_err(|fault| fault.of(Path::new("a piece in memory")))
+}
+
+/// The samples that [`pack`] packed.
+pub(crate) fn unpack(bytes: Bytes) -> Result<Series, FileError> {
+    decode::decode(bytes).map_err(|fault| fault.of(Path::new("a piece in memory")))
+}
+
 /// The bytes of a sample file.
 fn encode(series: &Series) -> Result<Vec<u8>, Fault> {
     let too_large = |count: usize, what, limit: usize| {
@@ -143,8 +158,8 @@ pub(crate) fn put(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
         _ => Path::new("."),
     };
     let mut part = tempfile::Builder::new()
-        .prefix(".")
-        .suffix(PART)
+        .prefix(PART.0)
+        .suffix(PART.1)
         // Less what the process masks, as of any file.
         .permissions(Permissions::from_mode(0o666))
         .tempfile_in(folder)

@@ -12,13 +12,21 @@ use crate::config::limits;
 /// How deep structures may lie in each other: headers need three.
 const DEPTH: u32 = 8;
 
-/// What a header says that matters here.
-#[derive(Debug, Default, PartialEq, Eq)]
+/// The kind of page that is written here: a data page of the first kind.
+const DATA_PAGE: i64 = 0;
+
+/// The encodings of what is read: plain, and deltas. The library panics where a page wants a dictionary that is not
+/// there, so that no page may want one.
+const ENCODINGS: [i64; 2] = [0, 5];
+
+/// What a header says that matters here; negative is what it does not say.
+#[derive(Debug, PartialEq, Eq)]
 struct Header {
+    kind: i64,
     unpacked: i64,
     packed: i64,
-    /// The most that any of the nested headers names.
     values: i64,
+    encoding: i64,
 }
 
 /// Every page of the column is one that is safe to unpack.
@@ -28,7 +36,12 @@ pub(super) fn check(file: &[u8], column: &ColumnChunkMetaData) -> Result<(), Fau
         let start = usize::try_from(start).ok()?;
         file.get(start..start.checked_add(usize::try_from(column.compressed_size()).ok()?)?)
     };
-    let mut pages = Rest(range().ok_or_else(|| damaged("a column lies outside of it"))?);
+    walk(range().ok_or_else(|| damaged("a column lies outside of it"))?)
+}
+
+/// Every page of a column.
+fn walk(pages: &[u8]) -> Result<(), Fault> {
+    let mut pages = Rest(pages);
     while !pages.0.is_empty() {
         let header = pages.header().ok_or_else(|| damaged("a page's header cannot be read"))?;
         if header.unpacked > limits::SAMPLE_PAGE_BYTES {
@@ -38,6 +51,9 @@ pub(super) fn check(file: &[u8], column: &ColumnChunkMetaData) -> Result<(), Fau
         if header.values > limits::SAMPLES_PER_FILE as i64 {
             let limit = limits::SAMPLES_PER_FILE as u64;
             return Err(Fault::TooLarge(format!("a page of {} values", header.values), limit));
+        }
+        if header.kind != DATA_PAGE || !ENCODINGS.contains(&header.encoding) {
+            return Err(damaged("a page is of a kind that is not written to such files"));
         }
         let packed = usize::try_from(header.packed).ok().and_then(|length| pages.take(length));
         if packed.is_none() || header.unpacked < 0 || header.values < 0 {
@@ -83,19 +99,17 @@ impl<'a> Rest<'a> {
     }
 
     fn header(&mut self) -> Option<Header> {
-        let mut header = Header::default();
+        let mut header = Header { kind: -1, unpacked: -1, packed: -1, values: -1, encoding: -1 };
         self.fields(|rest, field, kind| {
             match (field, kind) {
+                (1, 5) => header.kind = rest.integer()?,
                 (2, 5) => header.unpacked = rest.integer()?,
                 (3, 5) => header.packed = rest.integer()?,
-                // Headers of data pages, of a dictionary, and of data pages of the second kind.
-                (5 | 7 | 8, 12) => rest.fields(|rest, field, kind| {
+                // The header of a data page.
+                (5, 12) => rest.fields(|rest, field, kind| {
                     match (field, kind) {
-                        (1, 5) => {
-                            let values = rest.integer()?;
-                            // A negative number is not hidden by one that is none.
-                            header.values = if header.values < 0 { header.values } else { values };
-                        }
+                        (1, 5) => header.values = rest.integer()?,
+                        (2, 5) => header.encoding = rest.integer()?,
                         _ => rest.skip(kind, DEPTH)?,
                     }
                     Some(())
@@ -150,5 +164,64 @@ impl<'a> Rest<'a> {
             _ => return None,
         }
         Some(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A number as a field one after the last.
+    fn integer(value: i64) -> Vec<u8> {
+        let mut bytes = vec![0x15];
+        let mut rest = ((value << 1) ^ (value >> 63)) as u64;
+        while rest > 0x7f {
+            bytes.push(rest as u8 | 0x80);
+            rest >>= 7;
+        }
+        bytes.push(rest as u8);
+        bytes
+    }
+
+    /// A page with a checksum, a header of a data page, statistics in it, and `packed` bytes.
+    fn page(kind: i64, unpacked: i64, packed: i64, values: i64, encoding: i64) -> Vec<u8> {
+        let mut page = [integer(kind), integer(unpacked), integer(packed), integer(-7)].concat();
+        page.push(0x1c);
+        page.extend([integer(values), integer(encoding), integer(3), integer(3)].concat());
+        // A structure of a text, a list of two structures that are empty, and a truth.
+        page.extend([0x1c, 0x18, 2, b'a', b'b', 0x19, 0x2c, 0, 0, 0x11, 0, 0, 0]);
+        page.extend(vec![0xff; usize::try_from(packed).unwrap_or_default()]);
+        page
+    }
+
+    #[test]
+    fn a_page_is_held_against_every_bound() {
+        let too_large = |what: &str, limit: u64| Err(Fault::TooLarge(what.to_owned(), limit));
+        let (bytes, values) = (limits::SAMPLE_PAGE_BYTES, limits::SAMPLES_PER_FILE as i64);
+        let odd = || Err(damaged("a page is of a kind that is not written to such files"));
+        let none = || Err(damaged("a page's size is none"));
+        let unreadable = || Err(damaged("a page's header cannot be read"));
+        let rows = [
+            (page(0, 100, 9, 10, 0), Ok(())),
+            ([page(0, bytes, 9, values, 0), page(0, 1, 0, 1, 5)].concat(), Ok(())),
+            (page(0, bytes + 1, 9, 10, 0), too_large("a page of 33554433 bytes", bytes as u64)),
+            (page(0, 1, 9, values + 1, 0), too_large("a page of 1048577 values", values as u64)),
+            // A dictionary, a page that wants one, and a data page of the second kind.
+            (page(2, 100, 9, 10, 0), odd()),
+            (page(0, 100, 9, 10, 8), odd()),
+            (page(3, 100, 9, 10, 0), odd()),
+            (page(0, -1, 9, 10, 0), none()),
+            (page(0, 1, -1, 10, 0), none()),
+            (page(0, 1, 9, -1, 0), none()),
+            (page(0, 1, 9, 1, 0)[..30].to_vec(), none()),
+            (page(0, 1, 9, 1, 0)[..20].to_vec(), unreadable()),
+            // Structures in structures, a list of as many as there can be numbers, a number without an end.
+            (vec![0x1c; 100], unreadable()),
+            ([vec![0x19, 0xf1], vec![0xff; 9], vec![1]].concat(), unreadable()),
+            ([vec![0x15], vec![0xff; 20]].concat(), unreadable()),
+        ];
+        for (number, (bytes, expected)) in rows.into_iter().enumerate() {
+            assert_eq!(walk(&bytes), expected, "row {number}");
+        }
     }
 }
