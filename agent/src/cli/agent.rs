@@ -14,10 +14,15 @@ use tokio::sync::oneshot;
 use tokio::time::timeout;
 use tracing::level_filters::LevelFilter;
 
+use crate::bursts::device::Origin;
+use crate::bursts::recorder::{self, Recorder};
+use crate::bursts::sessions::{KernelHost, Sessions};
+use crate::bursts::state::Bursts as State;
+use crate::config::bursts::Bursts;
 use crate::config::{Config, limits};
 use crate::daemon::handle::Info;
 use crate::daemon::health::{attached_of, degraded, idle};
-use crate::daemon::run::{Daemon, Setup, ending_signals};
+use crate::daemon::run::{Daemon, Sampling, Setup, ending_signals};
 use crate::daemon::source::Source;
 use crate::daemon::summary::Summary;
 use crate::daemon::{http, tracer::TracerSource};
@@ -100,7 +105,8 @@ async fn serve<S: Source>(
         Log::new(config.fold_window, &info, out.unwrap_or_else(|| Box::new(io::sink()))).context("starting the log")?;
     let source = start(&config)?;
     announce(&source, &info);
-    let setup = Setup { source, config, info, log, summary, run_for: args.run_for, signals };
+    let bursts = config.bursts.as_ref().and_then(|wish| sampling(wish, &config, &info));
+    let setup = Setup { source, config, bursts, info, log, summary, run_for: args.run_for, signals };
     let (daemon, handle, asker) = Daemon::new(setup);
     if let Some(listener) = listener {
         tokio::spawn(http::serve(listener, asker));
@@ -150,6 +156,36 @@ impl Drop for Folder {
             // Somebody else may have put something there.
             let _ = std::fs::remove_dir(path);
         }
+    }
+}
+
+/// Starts the burst sampler. The agent runs without it if that fails.
+fn sampling(wish: &Bursts, config: &Config, info: &Info) -> Option<Sampling> {
+    let origin =
+        Origin { host: info.host.clone().unwrap_or_default(), boot_id: info.boot_id.clone().unwrap_or_default() };
+    let host = KernelHost { sysfs: config.roots.sysfs.clone() };
+    match Sessions::start(wish.wish.clone(), origin, Box::new(host)) {
+        Ok((sessions, updates)) => {
+            let recorder = Recorder::start(recorder(wish));
+            let recorder = recorder.inspect_err(|error| tracing::error!("no samples are kept: {error:#}")).ok();
+            Some(Sampling { bursts: State::new(wish.threshold, recorder), updates, sessions })
+        }
+        Err(error) => {
+            tracing::error!("network devices are not sampled: {error:#}");
+            None
+        }
+    }
+}
+
+fn recorder(wish: &Bursts) -> recorder::Settings {
+    let disk = |folder: &PathBuf| recorder::DiskSettings {
+        folder: folder.clone(),
+        age: wish.keep_for,
+        bytes: wish.keep_bytes,
+    };
+    recorder::Settings {
+        memory: usize::try_from(wish.memory).unwrap_or(usize::MAX),
+        disk: wish.directory.as_ref().map(disk),
     }
 }
 
@@ -226,7 +262,8 @@ mod tests {
     fn a_port_in_use_ends_it_before_anything_is_attached() {
         let folder = tempfile::tempdir().unwrap();
         let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-        let text = format!("metrics.listen = '{}'\nrpc.enabled = false", taken.local_addr().unwrap());
+        let text =
+            format!("metrics.listen = '{}'\nrpc.enabled = false\nbursts.enabled = false", taken.local_addr().unwrap());
         let args = write(folder.path(), &text);
         let error = run_with(&args, |_| -> anyhow::Result<Fake> { panic!("attached") }).unwrap_err();
         assert!(error.to_string().contains("metrics.listen"), "{error:#}");
@@ -237,8 +274,10 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let run = folder.path().join("run");
         let socket = run.join("agent.sock");
-        let args =
-            write(folder.path(), &format!("metrics.listen = '127.0.0.1:0'\nrpc.socket = '{}'", socket.display()));
+        let args = write(
+            folder.path(),
+            &format!("metrics.listen = '127.0.0.1:0'\nrpc.socket = '{}'\nbursts.enabled = false", socket.display()),
+        );
         let start = |config: &Config| {
             assert!(config.socket.as_deref().is_some_and(Path::exists), "the socket is there first");
             Ok(Fake::new().0)

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use analysis::series::DurationNs;
+
 /// Bytes of a configuration file that are read: a larger file is refused.
 pub(crate) const CONFIG_BYTES: u64 = 1 << 20;
 
@@ -13,6 +15,36 @@ pub(crate) const WATCHERS: usize = 32;
 
 /// Events that wait for one client; one more is lost to that client, and counted.
 pub(crate) const WATCH_QUEUE: usize = 1024;
+
+/// Names of network devices in one list of the configuration.
+pub(crate) const GLOBS: usize = 64;
+
+/// Prefixes of the host's own region.
+pub(crate) const REGIONS: usize = 64;
+
+/// Network devices that are sampled at one time; further ones are named and left out.
+pub(crate) const BURST_DEVICES: usize = 64;
+
+/// Sampled devices from which on their rings have half the length, so that eight devices of 256 CPUs take 64 MiB.
+pub(crate) const BURST_DEVICES_MANY: usize = 8;
+
+/// Readings of the sampled devices that wait for the loop; one more is lost, and its buckets are counted as such.
+pub(crate) const BURST_UPDATES: usize = 64;
+
+/// The longest time between two readings of the sampled devices, however long their rings last.
+pub(crate) const DRAIN_PAUSE: Duration = Duration::from_millis(500);
+
+/// The least time between two looks at the network devices, however often they change.
+pub(crate) const LINKS_PAUSE: Duration = Duration::from_millis(200);
+
+/// The longest time between two looks at the network devices, and between two tries to attach to one that refused.
+pub(crate) const LINKS_EVERY: Duration = Duration::from_secs(10);
+
+/// Network devices that are accounted for apart, those that are gone too; further ones share one account.
+pub(crate) const NETDEV_ACCOUNTS: usize = 32;
+
+/// How far ahead the start of a run may lie.
+pub(crate) const RUN_AHEAD: DurationNs = DurationNs(24 * 3_600_000_000_000);
 
 /// Failures that are kept to be shown as the last ones.
 pub(crate) const LAST_FAILURES: usize = 32;
@@ -80,6 +112,9 @@ pub(crate) const SERIES_DEVICES: usize = 20;
 
 /// Series of one RDMA device.
 pub(crate) const SERIES_PER_DEVICE: usize = 60;
+
+/// Series of one network device.
+pub(crate) const SERIES_PER_NETDEV: usize = 20;
 
 /// Series that belong to no device.
 pub(crate) const SERIES_SHARED: usize = 300;

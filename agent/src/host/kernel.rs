@@ -71,6 +71,12 @@ pub(crate) enum Access {
     Refused(String),
 }
 
+/// How many numbers CPUs of a list of the kernel (`online`, `possible`) have: one more than the highest.
+pub(crate) fn cpu_numbers(roots: &Roots, list: &str) -> Option<u32> {
+    let list = read::attribute(&roots.sysfs.join("devices/system/cpu").join(list))?;
+    text::cpu_highest(&list)?.checked_add(1)
+}
+
 impl KernelFacts {
     /// Reads the state of this moment.
     pub(crate) fn read(roots: &Roots) -> Self {

@@ -39,7 +39,7 @@ pub(crate) struct Event {
 }
 
 /// What a process is called in a group's name: its number, and when it started, since numbers come again.
-fn identity(pid: u32) -> Option<String> {
+pub(super) fn identity(pid: u32) -> Option<String> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // The name in parentheses may hold anything; the fields follow its last one. The start time is field 22.
     let start = stat.rsplit_once(')')?.1.split_whitespace().nth(19)?.to_owned();
