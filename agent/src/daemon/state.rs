@@ -295,8 +295,10 @@ impl<S: Source> State<S> {
         self.user.log = self.log.lost();
         self.user.commands = self.commands_refused.load(Ordering::Relaxed);
         self.user.bursts = self.bursts.as_ref().map_or(0, |bursts| bursts.updates_lost);
+        let recorder = self.bursts.as_ref().and_then(|bursts| bursts.recorder.as_ref());
+        let recorder = recorder.map(|recorder| recorder.status().losses);
         self.user.scrapes = self.scrapes_refused.load(Ordering::Relaxed);
-        losses(self.taken.as_ref().map(|taken| &taken.snapshot), hooks, &self.user)
+        losses(self.taken.as_ref().map(|taken| &taken.snapshot), hooks, &self.user, recorder)
     }
 
     fn status(&mut self) -> Status {
