@@ -15,8 +15,8 @@ const EXAMPLES: [(&str, &str); 3] = [
 
 /// Every command, in the order of the help. A group without commands is not shown.
 const GROUPS: [(&str, &[&str]); 4] = [
-    ("Now", &["trace", "bursts", "status", "doctor", "hooks"]),
-    ("Afterwards", &[]),
+    ("Now", &["trace", "status", "doctor", "hooks"]),
+    ("Afterwards", &["bursts"]),
     ("Fleet", &[]),
     ("Operate", &["agent", "check", "halt"]),
 ];

@@ -35,7 +35,7 @@ enum Command {
     /// Failed verbs calls, connection manager and device events, as they happen.
     #[command(subcommand)]
     Trace(trace::Trace),
-    /// What network devices receive and send, millisecond by millisecond.
+    /// What devices sent and received, sample by sample: bursts, utilisation, contention.
     #[command(subcommand)]
     Bursts(bursts::Bursts),
     /// Every hook: where it stands, how it is attached, and what it has seen.
@@ -81,7 +81,7 @@ fn exit_code(error: &anyhow::Error) -> ExitCode {
 fn dispatch(command: Command) -> anyhow::Result<ExitCode> {
     match command {
         Command::Trace(args) => trace::run(&args),
-        Command::Bursts(args) => bursts::run(&args),
+        Command::Bursts(args) => bursts::run(&args, &mut io::stdout().lock()),
         Command::Hooks(args) => hooks::run(&args),
         Command::Status(args) => status::run(&args, &mut io::stdout().lock()),
         Command::Halt(args) => halt::run(&args, &mut io::stdout().lock()),

@@ -7,6 +7,7 @@ use std::time::{Duration, SystemTime};
 
 use tokio::sync::{mpsc, oneshot};
 
+use crate::bursts::state::Live;
 use crate::config::limits;
 use crate::event::{Event, Failure};
 use crate::host::rdma::RdmaDevice;
@@ -118,6 +119,8 @@ pub(crate) struct Status {
     pub(crate) lost: Vec<Loss>,
     /// The last failures, newest first, at most [`limits::LAST_FAILURES`].
     pub(crate) last_failures: Vec<Arc<Event>>,
+    /// Network devices that are sampled, in the last second.
+    pub(crate) netdevs: Vec<Live>,
     /// RDMA devices and their ports.
     pub(crate) devices: Vec<RdmaDevice>,
 }

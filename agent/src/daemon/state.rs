@@ -5,15 +5,19 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
+use analysis::series::UtcNs;
+
 use super::handle::{Command, Info, Loss, Status};
-use super::health::{attached_of, degraded, health, idle};
+use super::health::{Health, attached_of, degraded, health, idle};
 use super::losses::{UserLosses, losses};
 use super::source::Source;
 use super::summary::Summary;
 use super::watchers::Watchers;
 use super::{Flow, Input, Scrape};
+use crate::bursts::state::Bursts;
 use crate::config::{Config, limits};
 use crate::event::Event;
+use crate::kernel::clock::{monotonic_ns, realtime_ns};
 use crate::kernel::state::Snapshot;
 use crate::log::Log;
 use crate::metrics::{Metrics, Reading};
@@ -31,6 +35,7 @@ struct Taken {
 pub(super) struct State<S> {
     pub(super) source: S,
     config: Config,
+    bursts: Option<Bursts>,
     info: Info,
     started: Instant,
     taken: Option<Taken>,
@@ -48,6 +53,8 @@ pub(super) struct State<S> {
     measured: Instant,
     /// More events wait than were taken at once.
     pub(super) more: bool,
+    /// Hooks wait to be attached.
+    pub(super) attaching: bool,
 }
 
 /// What the loop starts with.
@@ -55,6 +62,7 @@ pub(super) struct State<S> {
 pub(super) struct Parts<S> {
     pub(super) source: S,
     pub(super) config: Config,
+    pub(super) bursts: Option<Bursts>,
     pub(super) info: Info,
     pub(super) log: Log,
     pub(super) summary: Option<Summary>,
@@ -68,6 +76,7 @@ impl<S: Source> State<S> {
         Self {
             source: parts.source,
             config: parts.config,
+            bursts: parts.bursts,
             info: parts.info,
             started: now,
             taken: None,
@@ -83,6 +92,7 @@ impl<S: Source> State<S> {
             measuring: None,
             measured: now,
             more: false,
+            attaching: false,
         }
     }
 
@@ -91,6 +101,12 @@ impl<S: Source> State<S> {
         match input {
             Input::Tick => self.tick(),
             Input::Ring => self.ring(),
+            Input::Attach => self.attach(),
+            Input::Bursts(update) => {
+                if let Some(bursts) = &mut self.bursts {
+                    bursts.take(*update);
+                }
+            }
             Input::Scrape(scrape) => self.scrape(scrape),
             Input::Command(command) => self.command(command),
             Input::Signal(name) => {
@@ -128,6 +144,7 @@ impl<S: Source> State<S> {
                 false
             }
         };
+        self.attaching |= changed;
         if changed || self.ticks.is_multiple_of(limits::DEVICES_EVERY_TICKS) {
             self.source.refresh_devices();
         }
@@ -142,6 +159,12 @@ impl<S: Source> State<S> {
         self.watchers.remove_gone();
         self.log.due(now);
         self.show_summary(false);
+    }
+
+    /// Attaches some of what waits for it. What attached has functions, which the events' names come from.
+    fn attach(&mut self) {
+        self.attaching = self.source.attach();
+        self.source.refresh_devices();
     }
 
     /// Run times are measured in short windows: measuring costs as much as a small program.
@@ -212,8 +235,14 @@ impl<S: Source> State<S> {
         // Whoever asked may be gone: then the answer is for nobody.
         match scrape {
             Scrape::Metrics(answer) => drop(answer.send(self.page())),
-            Scrape::Health(answer) => drop(answer.send(health(&self.source.hooks()))),
+            Scrape::Health(answer) => drop(answer.send(self.health())),
         }
+    }
+
+    fn health(&self) -> Health {
+        let mut health = health(&self.source.hooks());
+        health.reasons.extend(self.bursts.iter().flat_map(Bursts::degraded));
+        health
     }
 
     fn command(&mut self, command: Command) {
@@ -239,6 +268,7 @@ impl<S: Source> State<S> {
             monotonic_ns: self.taken.as_ref().map_or(0, |taken| taken.monotonic_ns),
             hooks: &hooks,
             devices: self.source.devices(),
+            bursts: self.bursts.as_ref(),
             losses: &losses,
             signatures_evicted: self.log.evicted(),
         })
@@ -258,6 +288,7 @@ impl<S: Source> State<S> {
     fn losses(&mut self, hooks: &[crate::kernel::state::HookState]) -> Vec<Loss> {
         self.user.log = self.log.lost();
         self.user.commands = self.commands_refused.load(Ordering::Relaxed);
+        self.user.bursts = self.bursts.as_ref().map_or(0, |bursts| bursts.updates_lost);
         self.user.scrapes = self.scrapes_refused.load(Ordering::Relaxed);
         losses(self.taken.as_ref().map(|taken| &taken.snapshot), hooks, &self.user)
     }
@@ -278,7 +309,8 @@ impl<S: Source> State<S> {
             uptime: self.started.elapsed(),
             hooks_attached,
             hooks_wanted,
-            degraded: degraded(&hooks),
+            degraded: degraded(&hooks).into_iter().chain(self.bursts.iter().flat_map(Bursts::degraded)).collect(),
+            netdevs: self.bursts.as_ref().map(|bursts| bursts.live(UtcNs(realtime_ns()))).unwrap_or_default(),
             idle: idle(&hooks),
             calls,
             failures,
@@ -298,11 +330,4 @@ impl<S: Source> State<S> {
             Err(error) => tracing::warn!("no more summary: {error}"),
         }
     }
-}
-
-/// `CLOCK_MONOTONIC`, the kernel side's clock.
-fn monotonic_ns() -> u64 {
-    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
-    let seconds = u64::try_from(now.tv_sec).unwrap_or_default();
-    seconds.saturating_mul(1_000_000_000).saturating_add(u64::try_from(now.tv_nsec).unwrap_or_default())
 }

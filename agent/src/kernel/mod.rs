@@ -4,10 +4,12 @@
 
 mod attach;
 mod btf;
+pub(crate) mod clock;
 mod maps;
 mod object;
 mod readable;
 pub(crate) mod sampler;
+mod slot;
 pub(crate) mod state;
 mod sys;
 mod tracefs;
@@ -19,6 +21,6 @@ pub(crate) use btf::Btf;
 pub(crate) use object::map_shapes;
 pub(crate) use object::try_fexit;
 pub(crate) use readable::readable;
-pub(crate) use sys::enable_statistics;
+pub(crate) use sys::{ProgramAccount, enable_statistics};
 pub(crate) use tracefs::remove_leftovers;
 pub(crate) use tracer::{Options, Tracer};

@@ -4,6 +4,7 @@
 
 mod bursts_kernel;
 mod bursts_kernel_others;
+mod bursts_show;
 mod daemon;
 mod kernel;
 mod output;

@@ -12,7 +12,8 @@ use analysis::series::{Direction, DurationNs};
 use anyhow::Context as _;
 use serde::Serialize;
 
-use crate::cli::trace::args::{Output, duration};
+use crate::cli::trace::args::Output;
+use crate::config::time;
 use crate::kernel::sampler::{Counters, Interface, Options, Sampler};
 
 /// How often it is looked at whether to end.
@@ -25,7 +26,7 @@ pub(crate) struct TotalsArgs {
     #[arg(long, value_name = "NAME")]
     netdev: String,
     /// How long
-    #[arg(long = "for", value_name = "TIME", value_parser = duration, default_value = "2s", conflicts_with = "command")]
+    #[arg(long = "for", value_name = "TIME", value_parser = time::parse_positive, default_value = "2s", conflicts_with = "command")]
     time: Duration,
     /// Look received segments up in their sockets: which may have been sent again?
     #[arg(long)]

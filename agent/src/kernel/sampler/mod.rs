@@ -3,8 +3,6 @@
 //! Each sampled device has its own instance of the programs and maps, so that its memory goes with it. Everything goes
 //! when the [`Sampler`] is dropped.
 
-#![expect(dead_code, reason = "the programs come next, then what drains the rings")]
-
 mod attach;
 mod clsact;
 mod interface;
