@@ -53,6 +53,9 @@ pub(crate) const LAST_FAILURES: usize = 32;
 /// which counts what finds no room.
 pub(crate) const DECODE_AT_ONCE: usize = 64;
 
+/// For how long hooks are attached before the loop looks at its other inputs again; one hook takes some milliseconds.
+pub(crate) const ATTACH_TURN: Duration = Duration::from_millis(50);
+
 /// How often that many events are taken once more at the end, so that no storm keeps the agent alive.
 pub(crate) const LAST_DRAINS: usize = 1024;
 
@@ -109,6 +112,9 @@ pub(crate) const STUCK_CALLS: usize = 64;
 
 /// RDMA devices that have series of their own; further ones share those of `device="other"`.
 pub(crate) const SERIES_DEVICES: usize = 20;
+
+/// Cgroups that are looked at for those that killed sessions left; a host has hundreds.
+pub(crate) const CGROUPS: usize = 50_000;
 
 /// Series of one RDMA device.
 pub(crate) const SERIES_PER_DEVICE: usize = 60;

@@ -30,6 +30,8 @@ pub(crate) enum Input {
     Ring,
     /// Network devices were read.
     Bursts(Box<Update>),
+    /// Hooks wait to be attached.
+    Attach,
     /// A client of the HTTP server asks.
     Scrape(Scrape),
     /// A client of the socket asks.

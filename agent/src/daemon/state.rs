@@ -53,6 +53,8 @@ pub(super) struct State<S> {
     measured: Instant,
     /// More events wait than were taken at once.
     pub(super) more: bool,
+    /// Hooks wait to be attached.
+    pub(super) attaching: bool,
 }
 
 /// What the loop starts with.
@@ -90,6 +92,7 @@ impl<S: Source> State<S> {
             measuring: None,
             measured: now,
             more: false,
+            attaching: false,
         }
     }
 
@@ -103,6 +106,7 @@ impl<S: Source> State<S> {
                     bursts.take(*update);
                 }
             }
+            Input::Attach => self.attach(),
             Input::Scrape(scrape) => self.scrape(scrape),
             Input::Command(command) => self.command(command),
             Input::Signal(name) => {
@@ -140,6 +144,7 @@ impl<S: Source> State<S> {
                 false
             }
         };
+        self.attaching |= changed;
         if changed || self.ticks.is_multiple_of(limits::DEVICES_EVERY_TICKS) {
             self.source.refresh_devices();
         }
@@ -154,6 +159,12 @@ impl<S: Source> State<S> {
         self.watchers.remove_gone();
         self.log.due(now);
         self.show_summary(false);
+    }
+
+    /// Attaches some of what waits for it. What attached has functions, which the events' names come from.
+    fn attach(&mut self) {
+        self.attaching = self.source.attach();
+        self.source.refresh_devices();
     }
 
     /// Run times are measured in short windows: measuring costs as much as a small program.
