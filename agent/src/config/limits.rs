@@ -148,15 +148,6 @@ pub(crate) const SAMPLES_PER_FILE: usize = 1 << 20;
 /// Bytes of a page of a Parquet file once unpacked: those written here stay below 2 MiB.
 pub(crate) const SAMPLE_PAGE_BYTES: i64 = 32 << 20;
 
-/// Samples that one command reads from all its files: more than an hour of 1 ms, 832 MiB.
-pub(crate) const SHOWN_SAMPLES: usize = 1 << 22;
-
-/// Pairs of devices in a table; JSON has them all.
-pub(crate) const SHOWN_PAIRS: usize = 20;
-
-/// Bursts that are marked in a picture: more would be a bar.
-pub(crate) const PICTURE_MARKS: usize = 2000;
-
 /// Samples of a piece, the recorder's unit in memory and of what may be pushed at once: 3.3 MiB before it is packed.
 pub(crate) const PIECE_SAMPLES: usize = 1 << 14;
 
@@ -182,3 +173,12 @@ pub(crate) const DISK_PAUSE_MAX: Duration = Duration::from_secs(60);
 pub(crate) const RECORDER_END: Duration = Duration::from_secs(3);
 
 const _: () = assert!(PIECE_SAMPLES <= FILE_SAMPLES && FILE_SAMPLES <= SAMPLES_PER_FILE);
+
+/// Samples that one command reads from all its files: more than an hour of 1 ms, 832 MiB.
+pub(crate) const SHOWN_SAMPLES: usize = 1 << 22;
+
+/// Pairs of devices in a table; JSON has them all.
+pub(crate) const SHOWN_PAIRS: usize = 20;
+
+/// Bursts that are marked in a picture: more would be a bar.
+pub(crate) const PICTURE_MARKS: usize = 2000;

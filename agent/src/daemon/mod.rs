@@ -28,10 +28,10 @@ pub(crate) enum Input {
     Tick,
     /// Events wait in the ring buffer.
     Ring,
-    /// Network devices were read.
-    Bursts(Box<Update>),
     /// Hooks wait to be attached.
     Attach,
+    /// Network devices were read.
+    Bursts(Box<Update>),
     /// A client of the HTTP server asks.
     Scrape(Scrape),
     /// A client of the socket asks.

@@ -101,12 +101,12 @@ impl<S: Source> State<S> {
         match input {
             Input::Tick => self.tick(),
             Input::Ring => self.ring(),
+            Input::Attach => self.attach(),
             Input::Bursts(update) => {
                 if let Some(bursts) = &mut self.bursts {
                     bursts.take(*update);
                 }
             }
-            Input::Attach => self.attach(),
             Input::Scrape(scrape) => self.scrape(scrape),
             Input::Command(command) => self.command(command),
             Input::Signal(name) => {
