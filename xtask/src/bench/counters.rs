@@ -195,7 +195,8 @@ fn theirs(tree: &Path, program: &Path, readings: u32) -> Result<Figures> {
     let scrape = || -> Result<String> {
         let mut stream = TcpStream::connect(address)?;
         stream.set_read_timeout(Some(START))?;
-        write!(stream, "GET /metrics HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n")?;
+        // The older version of the protocol sends the text in one piece.
+        write!(stream, "GET /metrics HTTP/1.0\r\nHost: {address}\r\n\r\n")?;
         let mut text = String::new();
         stream.read_to_string(&mut text)?;
         Ok(text)

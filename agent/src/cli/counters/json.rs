@@ -116,8 +116,10 @@ pub(super) fn write(
         read_counters: readout.counters,
         devices: readout.subjects.iter().map(|subject| device(subject, interval, all)).collect(),
     };
-    serde_json::to_writer(&mut *out, &record)?;
-    writeln!(out)?;
+    // In one piece: standard output looks for ends of lines in every one it is given.
+    let mut line = serde_json::to_vec(&record)?;
+    line.push(b'\n');
+    out.write_all(&line)?;
     Ok(())
 }
 
