@@ -23,9 +23,8 @@ macro_rules! kernels {
             use tests::scenario::Run;
 
             use crate::{
-                bare, calls, daemon, drivers, leftovers, load, nic, notices, programs, reload, requests,
+                bare, calls, counters, daemon, drivers, leftovers, load, nic, notices, programs, reload, requests,
             };
-            use crate::{bare, calls, counters, daemon, drivers, leftovers, load, notices, programs, reload, requests};
 
             static FACTS: Run = Run::new($kernel, &calls::FACTS);
             static CALLS: Run = Run::new($kernel, &calls::CALLS);
