@@ -10,6 +10,8 @@ pub mod facts;
 pub mod lab;
 pub mod metrics;
 pub mod modules;
+pub mod network;
+pub mod nic;
 pub mod permits;
 pub mod scenario;
 pub mod strace;

@@ -53,6 +53,9 @@ pub(crate) const LAST_FAILURES: usize = 32;
 /// which counts what finds no room.
 pub(crate) const DECODE_AT_ONCE: usize = 64;
 
+/// For how long hooks are attached before the loop looks at its other inputs again; one hook takes some milliseconds.
+pub(crate) const ATTACH_TURN: Duration = Duration::from_millis(50);
+
 /// How often that many events are taken once more at the end, so that no storm keeps the agent alive.
 pub(crate) const LAST_DRAINS: usize = 1024;
 
@@ -110,6 +113,9 @@ pub(crate) const STUCK_CALLS: usize = 64;
 /// RDMA devices that have series of their own; further ones share those of `device="other"`.
 pub(crate) const SERIES_DEVICES: usize = 20;
 
+/// Cgroups that are looked at for those that killed sessions left; a host has hundreds.
+pub(crate) const CGROUPS: usize = 50_000;
+
 /// Series of one RDMA device.
 pub(crate) const SERIES_PER_DEVICE: usize = 60;
 
@@ -142,15 +148,6 @@ pub(crate) const SAMPLES_PER_FILE: usize = 1 << 20;
 /// Bytes of a page of a Parquet file once unpacked: those written here stay below 2 MiB.
 pub(crate) const SAMPLE_PAGE_BYTES: i64 = 32 << 20;
 
-/// Samples that one command reads from all its files: more than an hour of 1 ms, 832 MiB.
-pub(crate) const SHOWN_SAMPLES: usize = 1 << 22;
-
-/// Pairs of devices in a table; JSON has them all.
-pub(crate) const SHOWN_PAIRS: usize = 20;
-
-/// Bursts that are marked in a picture: more would be a bar.
-pub(crate) const PICTURE_MARKS: usize = 2000;
-
 /// Samples of a piece, the recorder's unit in memory and of what may be pushed at once: 3.3 MiB before it is packed.
 pub(crate) const PIECE_SAMPLES: usize = 1 << 14;
 
@@ -176,3 +173,12 @@ pub(crate) const DISK_PAUSE_MAX: Duration = Duration::from_secs(60);
 pub(crate) const RECORDER_END: Duration = Duration::from_secs(3);
 
 const _: () = assert!(PIECE_SAMPLES <= FILE_SAMPLES && FILE_SAMPLES <= SAMPLES_PER_FILE);
+
+/// Samples that one command reads from all its files: more than an hour of 1 ms, 832 MiB.
+pub(crate) const SHOWN_SAMPLES: usize = 1 << 22;
+
+/// Pairs of devices in a table; JSON has them all.
+pub(crate) const SHOWN_PAIRS: usize = 20;
+
+/// Bursts that are marked in a picture: more would be a bar.
+pub(crate) const PICTURE_MARKS: usize = 2000;

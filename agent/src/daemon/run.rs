@@ -112,6 +112,7 @@ impl<S: Source> Daemon<S> {
                 // Cleared before the events are taken: one that comes meanwhile wakes the loop again.
                 ready = ring.readable() => { ready.context("waiting for the ring buffer")?.clear_ready(); Input::Ring }
                 () = tokio::task::yield_now(), if self.state.more => Input::Ring,
+                () = tokio::task::yield_now(), if self.state.attaching => Input::Attach,
             };
             if self.state.handle(input) == Flow::Stop {
                 break;

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use analysis::series::UtcNs;
 
-use super::handle::{Command, Info, Loss, Status};
+use super::handle::{Command, Info, Loss, Refused, Samples, Status};
 use super::health::{Health, attached_of, degraded, health, idle};
 use super::losses::{UserLosses, losses};
 use super::source::Source;
@@ -53,6 +53,8 @@ pub(super) struct State<S> {
     measured: Instant,
     /// More events wait than were taken at once.
     pub(super) more: bool,
+    /// Hooks wait to be attached.
+    pub(super) attaching: bool,
 }
 
 /// What the loop starts with.
@@ -90,6 +92,7 @@ impl<S: Source> State<S> {
             measuring: None,
             measured: now,
             more: false,
+            attaching: false,
         }
     }
 
@@ -98,6 +101,7 @@ impl<S: Source> State<S> {
         match input {
             Input::Tick => self.tick(),
             Input::Ring => self.ring(),
+            Input::Attach => self.attach(),
             Input::Bursts(update) => {
                 if let Some(bursts) = &mut self.bursts {
                     bursts.take(*update);
@@ -140,6 +144,7 @@ impl<S: Source> State<S> {
                 false
             }
         };
+        self.attaching |= changed;
         if changed || self.ticks.is_multiple_of(limits::DEVICES_EVERY_TICKS) {
             self.source.refresh_devices();
         }
@@ -154,6 +159,12 @@ impl<S: Source> State<S> {
         self.watchers.remove_gone();
         self.log.due(now);
         self.show_summary(false);
+    }
+
+    /// Attaches some of what waits for it. What attached has functions, which the events' names come from.
+    fn attach(&mut self) {
+        self.attaching = self.source.attach();
+        self.source.refresh_devices();
     }
 
     /// Run times are measured in short windows: measuring costs as much as a small program.
@@ -243,8 +254,23 @@ impl<S: Source> State<S> {
                 drop(answer.send(self.status()));
             }
             Command::ListHooks(answer) => drop(answer.send(self.source.hooks())),
+            Command::Samples(samples) => self.samples(samples),
             Command::Watch(watch) => self.watchers.add(watch),
         }
+    }
+
+    /// Unpacking takes its time: it is done elsewhere.
+    fn samples(&self, asked: Samples) {
+        let Some(recorder) = self.bursts.as_ref().and_then(|bursts| bursts.recorder.clone()) else {
+            drop(asked.answer.send(Err(Refused::NotKept)));
+            return;
+        };
+        tokio::task::spawn_blocking(move || {
+            let names = asked.netdev.clone().map_or_else(|| recorder.netdevs(), |name| vec![name]);
+            let series: Vec<_> = names.iter().filter_map(|name| recorder.last(name, asked.last)).collect();
+            let missing = asked.netdev.filter(|_| series.is_empty());
+            drop(asked.answer.send(missing.map_or(Ok(series), |name| Err(Refused::NoSamples(name)))));
+        });
     }
 
     fn page(&mut self) -> Result<String, String> {

@@ -218,6 +218,36 @@ async fn a_storm_that_never_ends_holds_up_neither_scrapes_nor_the_end() {
     running.stop().await;
 }
 
+/// Asks for the page until so many turns of attaching were taken.
+async fn attached(running: &Running, turns: usize) {
+    let began = Instant::now();
+    while running.giver.with(|given| given.attached) < turns {
+        assert_eq!(running.get("/metrics").await.0, 200);
+        assert!(began.elapsed() < Duration::from_secs(20), "nothing is attached");
+    }
+}
+
+#[tokio::test]
+async fn attaching_that_never_ends_holds_up_neither_scrapes_nor_clients_nor_the_end() {
+    let running = start(io::sink(), None, None).await;
+    running.giver.with(|given| given.attaching = usize::MAX);
+    attached(&running, 1).await;
+    for _ in 0..5 {
+        assert_eq!(running.get("/healthz").await, (200, "ok\n".to_owned()));
+        assert!(running.handle.status().await.is_ok());
+    }
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn all_that_waits_is_attached_turn_by_turn() {
+    let running = start(io::sink(), None, None).await;
+    running.giver.with(|given| given.attaching = 7);
+    attached(&running, 7).await;
+    assert_eq!(running.giver.with(|given| given.attaching), 0);
+    running.stop().await;
+}
+
 #[tokio::test]
 async fn scrapes_cannot_make_the_kernel_side_be_read_more_often() {
     let running = start(io::sink(), None, None).await;

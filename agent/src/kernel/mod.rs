@@ -9,6 +9,7 @@ mod maps;
 mod object;
 mod readable;
 pub(crate) mod sampler;
+mod slot;
 pub(crate) mod state;
 mod sys;
 mod tracefs;

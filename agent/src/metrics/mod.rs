@@ -173,6 +173,8 @@ fn add_hooks(page: &mut Page, hooks: &[HookState]) {
         page.add(Metric::HookAttached, &[hook.name], Value::Whole(u64::from(state.state.is_attached())));
         if state.transitions > 1 {
             page.add(Metric::HookTransitions, &[hook.name], Value::Whole(state.transitions));
+            let quarantined = matches!(state.state, State::Quarantined(_));
+            page.add(Metric::HookQuarantined, &[hook.name], Value::Whole(u64::from(quarantined)));
         }
         let sum = programs.entry(hook.program.name()).or_default();
         sum.0 = sum.0.saturating_add(state.run_count);

@@ -62,6 +62,8 @@ table! {
         "Verbs calls that failed, by the innermost layer that gave the call's error.";
     HookAttached, Gauge, "fabricscope_hook_attached", ["hook"],
         "1 if the hook runs, 0 if it does not though it is wanted.";
+    HookQuarantined, Gauge, "fabricscope_hook_quarantined", ["hook"],
+        "1 if the hook came and went too often and is left alone for a while, 0 if not; absent for one that was attached once and stayed.";
     RdmaPortInfo, Gauge, "fabricscope_rdma_port_info", ["device", "port", "netdev", "pci", "driver", "fw", "link_layer"],
         "An RDMA port and what it belongs to; always 1.";
     VerbsCalls, Counter, "fabricscope_verbs_calls_total", ["device", "verb"],

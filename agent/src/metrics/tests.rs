@@ -197,6 +197,21 @@ fn what_was_not_measured_is_absent() {
 }
 
 #[test]
+fn a_hook_in_quarantine_is_told() {
+    let mut hooks = fake::hooks();
+    hooks[0] = HookState { state: State::Quarantined("it flaps".into()), transitions: 11, ..hooks[0].clone() };
+    hooks[1].transitions = 2;
+    hooks[2].transitions = 1;
+    let found = series(&page(None, &hooks, &fake::devices(1)));
+    let of = |index: u16| {
+        let name = Hook::by_number(index).unwrap().name;
+        let value = |metric| found.get(&format!("{metric}{{hook=\"{name}\"}}")).map(|value| *value as u64);
+        ["fabricscope_hook_attached", "fabricscope_hook_quarantined"].map(value)
+    };
+    assert_eq!([of(0), of(1), of(2)], [[Some(0), Some(1)], [Some(1), Some(0)], [Some(1), None]]);
+}
+
+#[test]
 fn failures_are_there_from_zero() {
     let found = series(&page(Some(&Snapshot::default()), &fake::hooks(), &fake::devices(2)));
     for device in ["mlx5_0", "mlx5_1"] {
