@@ -50,7 +50,7 @@ fn duckdb_reads_a_sample_file_as_it_is() {
             "min(rx_flows), max(octet_length(rx_flows_sketch)), sum(abs(rx_flows - rx_bytes / 1000 % 40) > 1)",
             json!([0, 16, 0]),
         ),
-        ("typeof(min(time)), typeof(min(rx_bytes))", json!(["TIMESTAMP WITH TIME ZONE", "BIGINT"])),
+        ("typeof(min(time)), typeof(min(rx_bytes))", json!(["TIMESTAMPTZ_NS", "BIGINT"])),
     ];
     for (columns, expected) in rows {
         let found = duckdb::query(&format!("select {columns} from '{file}'")).unwrap();
