@@ -1,6 +1,6 @@
 //! Pieces of a series: put together, and cut.
 
-use crate::series::{Series, Span, UtcNs};
+use crate::series::{Sample, Series, Span, UtcNs};
 
 impl Series {
     /// Whether the other is of the same source in the same state, so that samples of both can stand in one series.
@@ -55,12 +55,43 @@ impl Series {
         true
     }
 
+    /// One series out of pieces of one device, in any order. Of samples that overlap, those of the earlier piece stay;
+    /// what one piece does not measure the whole does not, and the last line rate counts.
+    #[must_use]
+    pub fn join(mut pieces: Vec<Self>) -> Self {
+        pieces.sort_by_key(Self::start);
+        let mut pieces = pieces.into_iter();
+        let Some(mut whole) = pieces.next() else { return Self::default() };
+        for piece in pieces {
+            whole.absorb(piece);
+        }
+        whole
+    }
+
+    /// Adds a piece that does not begin earlier than this one.
+    fn absorb(&mut self, next: Self) {
+        let end = self.samples.last().map_or(UtcNs(i64::MIN), Sample::end);
+        self.samples.extend(next.samples.into_iter().filter(|sample| sample.start >= end));
+        for span in next.covered {
+            match self.covered.last_mut().filter(|last| span.start <= last.end) {
+                Some(last) => last.end = last.end.max(span.end),
+                None => self.covered.push(span),
+            }
+        }
+        self.line_rate = next.line_rate.or(self.line_rate);
+        self.clock_error = self.clock_error.zip(next.clock_error).map(|(one, other)| one.max(other));
+        self.fields = self.fields.and(next.fields);
+        self.lost = self.lost.saturating_add(next.lost);
+    }
+
     /// Only the samples that begin in this span, and what is covered of it. How many lost buckets belong to it is not
-    /// known: all stay.
+    /// known: at most as many as intervals were not measured in it.
     #[must_use]
     pub fn clipped(mut self, span: Span) -> Self {
         self.samples.retain(|sample| span.start <= sample.start && sample.start < span.end);
         self.covered = self.covered.iter().filter_map(|covered| covered.overlap(span)).collect();
+        let missing = self.window().map_or(0, |window| window.length().0).saturating_sub(self.measured().0);
+        self.lost = self.lost.min(missing.checked_div(self.interval.0).unwrap_or_default());
         self
     }
 }
@@ -132,5 +163,38 @@ mod tests {
         let spans = [Span { start: time(1), end: time(2) }, Span { start: time(3), end: time(4) }];
         assert_eq!(part.covered, spans);
         assert_eq!((part.start(), part.end()), (Some(time(1)), Some(time(4))));
+    }
+
+    #[test]
+    fn pieces_of_one_source_are_one_series() {
+        let all = series("12.4?6.8");
+        let piece = |from: i64, to: i64| {
+            let time = |ms: i64| UtcNs(START + ms * 1_000_000);
+            let within = Span { start: time(from), end: time(to) };
+            let mut piece = all.clone();
+            piece.samples.retain(|sample| within.overlap(sample.span()).is_some());
+            piece.covered = all.covered.iter().filter_map(|covered| covered.overlap(within)).collect();
+            piece.lost = u64::from(from == 2);
+            piece
+        };
+        assert_eq!(Series::join(vec![piece(0, 2), piece(2, 8)]), all);
+        assert_eq!(Series::join(vec![piece(2, 8), piece(0, 2)]), all, "in any order");
+        assert_eq!(Series::join(vec![piece(0, 4), piece(2, 8)]), all, "what is in both is there once");
+        assert_eq!(Series::join(Vec::new()), Series::default());
+        let mut second = piece(2, 8);
+        second.clock_error = None;
+        second.fields.ce = false;
+        let whole = Series::join(vec![piece(0, 2), second]);
+        assert_eq!((whole.clock_error, whole.fields.ce, whole.fields.flows), (None, false, true));
+    }
+
+    #[test]
+    fn a_part_has_no_more_lost_than_was_not_measured() {
+        let time = |samples: u64| UtcNs(START).after(DurationNs(INTERVAL.0 * samples));
+        let rows = [((0, 10), 2), ((1, 4), 0), ((2, 5), 0), ((3, 6), 1), ((20, 30), 0), ((3, 1), 0)];
+        for ((from, to), expected) in rows {
+            let part = series("12.4?6.8?9").clipped(Span { start: time(from), end: time(to) });
+            assert_eq!(part.lost, expected, "{from} to {to}");
+        }
     }
 }

@@ -5,11 +5,23 @@
 
 pub mod answer;
 pub mod burst;
+pub mod congestion;
 pub mod contention;
+pub mod counter_series;
+pub mod delta;
 pub mod distribution;
 pub mod join;
+pub mod link;
+pub mod pause;
+pub mod port;
+pub mod resource;
+pub mod retransmission;
 pub mod series;
 pub mod sketch;
+pub mod skew;
+pub mod storm;
+mod sum;
 #[cfg(test)]
 mod testing;
 pub mod utilisation;
+pub mod verdict;

@@ -270,34 +270,6 @@ pub struct Series {
 }
 
 impl Series {
-    /// One series out of pieces of one source, in any order. Of samples that overlap, those of the earlier piece stay.
-    /// What one piece does not measure the whole does not.
-    #[must_use]
-    pub fn join(mut pieces: Vec<Self>) -> Self {
-        pieces.sort_by_key(|piece| piece.window().map(|window| window.start));
-        let mut pieces = pieces.into_iter();
-        let Some(mut whole) = pieces.next() else { return Self::default() };
-        for piece in pieces {
-            whole.append(piece);
-        }
-        whole
-    }
-
-    fn append(&mut self, later: Self) {
-        let end = self.samples.last().map_or(UtcNs(i64::MIN), Sample::end);
-        self.samples.extend(later.samples.into_iter().filter(|sample| sample.start >= end));
-        for span in later.covered {
-            match self.covered.last_mut().filter(|last| span.start <= last.end) {
-                Some(last) => last.end = last.end.max(span.end),
-                None => self.covered.push(span),
-            }
-        }
-        self.line_rate = later.line_rate.or(self.line_rate);
-        self.clock_error = self.clock_error.zip(later.clock_error).map(|(a, b)| a.max(b));
-        self.fields = self.fields.and(later.fields);
-        self.lost = self.lost.saturating_add(later.lost);
-    }
-
     /// Whether all of `span` was measured.
     #[must_use]
     pub fn covers(&self, span: Span) -> bool {
@@ -320,71 +292,4 @@ impl Series {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn span(start: i64, end: i64) -> Span {
-        Span { start: UtcNs(start), end: UtcNs(end) }
-    }
-
-    #[test]
-    fn a_span_is_covered_only_as_a_whole() {
-        let series = Series { covered: vec![span(0, 10), span(20, 30)], ..Series::default() };
-        let rows = [
-            (span(0, 10), true),
-            (span(3, 4), true),
-            (span(9, 11), false),
-            (span(10, 20), false),
-            (span(20, 21), true),
-            (span(29, 31), false),
-            (span(0, 30), false),
-            (span(40, 41), false),
-        ];
-        for (asked, expected) in rows {
-            assert_eq!(series.covers(asked), expected, "{asked:?}");
-        }
-        assert!(!Series::default().covers(span(0, 1)));
-    }
-
-    #[test]
-    fn times_do_not_overflow() {
-        assert_eq!(UtcNs(i64::MAX).after(DurationNs(u64::MAX)), UtcNs(i64::MAX));
-        assert_eq!(UtcNs(i64::MIN).since(UtcNs(0)), DurationNs(0));
-        assert_eq!(UtcNs(i64::MAX).since(UtcNs(i64::MIN)), DurationNs(u64::MAX));
-    }
-
-    #[test]
-    fn rates_are_read_by_people() {
-        let rows =
-            [(100_000_000_000, "100 Gbit/s"), (2_500_000_000, "2.5 Gbit/s"), (10_000_000, "10 Mbit/s"), (7, "7 bit/s")];
-        for (rate, expected) in rows {
-            assert_eq!(BitsPerSecond(rate).to_string(), expected);
-        }
-        assert_eq!(BitsPerSecond(8_000_000_000).bytes_in(DurationNs(1_000_000)), 1_000_000.0);
-        assert_eq!(BitsPerSecond::of(1_000_000, DurationNs(1_000_000)), Some(BitsPerSecond(8_000_000_000)));
-        assert_eq!(BitsPerSecond::of(u64::MAX, DurationNs(1)), Some(BitsPerSecond(u64::MAX)));
-        assert_eq!(BitsPerSecond::of(1, DurationNs(0)), None);
-    }
-
-    #[test]
-    fn pieces_of_one_source_are_one_series() {
-        let all = crate::testing::series("12.4?6.8");
-        let piece = |from: i64, to: i64| {
-            let within = span(crate::testing::START + from * 1_000_000, crate::testing::START + to * 1_000_000);
-            let mut piece = all.clone();
-            piece.samples.retain(|sample| within.overlap(sample.span()).is_some());
-            piece.covered = all.covered.iter().filter_map(|covered| covered.overlap(within)).collect();
-            piece.lost = u64::from(from == 2);
-            piece
-        };
-        assert_eq!(Series::join(vec![piece(0, 2), piece(2, 8)]), all);
-        assert_eq!(Series::join(vec![piece(2, 8), piece(0, 2)]), all, "in any order");
-        assert_eq!(Series::join(vec![piece(0, 4), piece(2, 8)]), all, "what is in both is there once");
-        assert_eq!(Series::join(Vec::new()), Series::default());
-        let mut second = piece(2, 8);
-        second.clock_error = None;
-        second.fields.ce = false;
-        let whole = Series::join(vec![piece(0, 2), second]);
-        assert_eq!((whole.clock_error, whole.fields.ce, whole.fields.flows), (None, false, true));
-    }
-}
+mod tests;

@@ -8,7 +8,6 @@ use std::process::ExitCode;
 use std::time::{Duration, SystemTime};
 
 use anyhow::Context as _;
-use jiff::fmt::friendly::SpanParser;
 use terminal_size::terminal_size;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
@@ -18,7 +17,9 @@ use crate::bursts::device::Origin;
 use crate::bursts::sessions::{KernelHost, Sessions};
 use crate::bursts::state::Bursts as State;
 use crate::config::bursts::Bursts;
-use crate::config::{Config, limits};
+use crate::config::{Config, limits, time};
+use crate::counters::collector::Collector;
+use crate::counters::service::Service;
 use crate::daemon::handle::Info;
 use crate::daemon::health::{attached_of, degraded, idle};
 use crate::daemon::run::{Daemon, Sampling, Setup, ending_signals};
@@ -26,6 +27,7 @@ use crate::daemon::source::Source;
 use crate::daemon::summary::Summary;
 use crate::daemon::{http, tracer::TracerSource};
 use crate::host::kernel::KernelFacts;
+use crate::kernel::Ethtool;
 use crate::log::Log;
 use crate::rpc::{server, socket::Socket};
 
@@ -43,7 +45,7 @@ pub(crate) struct AgentArgs {
     config: Option<PathBuf>,
 
     /// End by itself after this time, such as 20s or 5m
-    #[arg(long = "for", value_name = "TIME", value_parser = run_time)]
+    #[arg(long = "for", value_name = "TIME", value_parser = time::parse_positive)]
     run_for: Option<Duration>,
 
     /// Show a live summary on standard output, one line each second where that is no terminal
@@ -51,11 +53,6 @@ pub(crate) struct AgentArgs {
     /// Failures are then logged to standard error, and not at all where that is a terminal.
     #[arg(long)]
     summary: bool,
-}
-
-fn run_time(text: &str) -> Result<Duration, String> {
-    let duration = SpanParser::new().parse_unsigned_duration(text).map_err(|error| error.to_string())?;
-    if duration.is_zero() { Err("it would end at once".to_owned()) } else { Ok(duration) }
 }
 
 /// Runs the daemon on this host's kernel.
@@ -102,10 +99,12 @@ async fn serve<S: Source>(
     config.log_failures &= out.is_some();
     let log =
         Log::new(config.fold_window, &info, out.unwrap_or_else(|| Box::new(io::sink()))).context("starting the log")?;
+    super::trace::remove_leftovers(&config.roots);
     let source = start(&config)?;
     announce(&source, &info);
     let bursts = config.bursts.as_ref().and_then(|wish| sampling(wish, &config, &info));
-    let setup = Setup { source, config, bursts, info, log, summary, run_for: args.run_for, signals };
+    let counters = counters(&config).context("starting to read NIC and RDMA counters")?;
+    let setup = Setup { source, config, bursts, info, log, summary, counters, run_for: args.run_for, signals };
     let (daemon, handle, asker) = Daemon::new(setup);
     if let Some(listener) = listener {
         tokio::spawn(http::serve(listener, asker));
@@ -129,6 +128,16 @@ async fn serve<S: Source>(
     drop(source?);
     drop(folder);
     Ok(())
+}
+
+/// The reader of NIC and RDMA counters, if they are wanted.
+fn counters(config: &Config) -> io::Result<Option<Service>> {
+    if !config.counters {
+        return Ok(None);
+    }
+    let (roots, filter) = (config.roots.clone(), config.counters_filter.clone());
+    let collector = Collector::new(roots, filter, false, Box::new(Ethtool::new()?));
+    Service::start(collector, config.counters_every).map(Some)
 }
 
 /// The socket's folder. One that was not there goes with the agent; systemd makes and removes its own.
@@ -268,14 +277,5 @@ mod tests {
         let status = run_with(&args, start).unwrap();
         assert_eq!(format!("{status:?}"), format!("{:?}", ExitCode::SUCCESS));
         assert!(!run.exists(), "the socket and its folder are gone");
-    }
-
-    #[test]
-    fn times_to_run_have_units() {
-        let rows =
-            [("20s", Some(20)), ("5m", Some(300)), ("1h 1s", Some(3601)), ("20", None), ("0s", None), ("-1s", None)];
-        for (text, seconds) in rows {
-            assert_eq!(run_time(text).ok().map(|time| time.as_secs()), seconds, "{text}");
-        }
     }
 }

@@ -19,7 +19,8 @@ pub(crate) struct HaltArgs {
     roots: Roots,
 }
 
-/// Removes kprobe events and clsact filters whose makers are dead. Everything else an agent has goes with its process.
+/// Removes kprobe events, cgroups and clsact filters whose makers are dead. All else that an agent has goes with its
+/// process.
 ///
 /// # Errors
 ///
@@ -34,6 +35,8 @@ pub(crate) fn run(args: &HaltArgs, out: &mut impl Write) -> anyhow::Result<ExitC
         }
         None => writeln!(out, "no tracefs is mounted: there are no kprobe events")?,
     }
+    let cgroups = super::trace::remove_leftovers(&args.roots);
+    writeln!(out, "{cgroups} cgroups of dead sessions removed")?;
     let removed = sampler::remove_leftovers().context("asking for filters of network devices (this needs root)")?;
     writeln!(out, "{removed} clsact filters of dead samplers removed")?;
     if let Some(mut agent) = args.socket.agent()? {

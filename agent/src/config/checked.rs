@@ -6,11 +6,10 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use jiff::fmt::friendly::{Designator, Spacing, SpanParser, SpanPrinter};
-
-use super::Problem;
 use super::bursts::{self, Bursts};
 use super::raw::{Entry, Raw, Value};
+use super::{Problem, time};
+use crate::counters::filter::{Filter, Patterns};
 use crate::host::roots::Roots;
 
 /// Which hooks attach.
@@ -43,6 +42,12 @@ pub(crate) struct Config {
     pub(crate) device: bool,
     /// The burst sampler; `None` if it is off.
     pub(crate) bursts: Option<Bursts>,
+    /// NIC and RDMA counters are read.
+    pub(crate) counters: bool,
+    /// How often.
+    pub(crate) counters_every: Duration,
+    /// Of which devices and drivers.
+    pub(crate) counters_filter: Filter,
     /// Where `/metrics` is served; `None` if nowhere.
     pub(crate) metrics: Option<SocketAddr>,
     /// The Unix socket for the command line; `None` if there is none.
@@ -104,6 +109,13 @@ fn config(reader: &mut Reader) -> Config {
         bursts: bursts::check(reader),
         metrics: metrics_on.then_some(metrics),
         socket: socket_on.then_some(socket),
+        counters: reader.switch("counters.enabled", true),
+        counters_every: reader.duration("counters.every", SECOND * 10, SECOND..=SECOND * 3600),
+        counters_filter: Filter {
+            devices: reader.patterns("counters.devices"),
+            drivers: reader.patterns("counters.drivers"),
+            ports: Vec::new(),
+        },
         log_failures: reader.switch("log.failures", true),
         fold_window: reader.duration("log.fold_window", SECOND * 60, SECOND..=DAY),
         statistics_window: reader.duration("statistics.window", SECOND, Duration::ZERO..=SECOND * 60),
@@ -154,6 +166,13 @@ impl Reader {
         })
     }
 
+    fn patterns(&mut self, key: &'static str) -> Patterns {
+        self.take(key, Patterns::default(), |value| match value {
+            Value::Text(text) => text.parse(),
+            _ => Err("write names in quotes, such as \"mlx5_* !mlx5_9\"".to_owned()),
+        })
+    }
+
     fn number(&mut self, key: &'static str, default: u32, range: RangeInclusive<u32>) -> u32 {
         self.take(key, default, |value| {
             let number = match value {
@@ -174,12 +193,12 @@ impl Reader {
     ) -> Duration {
         self.take(key, default, |value| {
             let duration = match value {
-                Value::Text(text) => SpanParser::new().parse_unsigned_duration(text).ok(),
+                Value::Text(text) => time::parse(text).ok(),
                 _ => None,
             };
             duration.filter(|duration| range.contains(duration)).ok_or_else(|| {
-                let (from, to) = (with_unit(*range.start()), with_unit(*range.end()));
-                format!("write a time with its unit, such as {:?}, from {from} to {to}", with_unit(default))
+                let (from, to) = (time::shown(*range.start()), time::shown(*range.end()));
+                format!("write a time with its unit, such as {:?}, from {from} to {to}", time::shown(default))
             })
         })
     }
@@ -269,11 +288,6 @@ fn shown(value: &Value) -> String {
         Value::EmptySection => "an empty section".to_owned(),
         Value::Other(name) => format!("of type {name}"),
     }
-}
-
-/// `60s`, `10m`: the largest unit that keeps the number whole.
-fn with_unit(duration: Duration) -> String {
-    SpanPrinter::new().designator(Designator::Compact).spacing(Spacing::None).unsigned_duration_to_string(&duration)
 }
 
 /// The number of letters to insert, delete or replace to make one word of the other (Levenshtein).

@@ -7,6 +7,7 @@ pub(crate) mod rate;
 mod raw;
 #[cfg(test)]
 mod tests;
+pub(crate) mod time;
 pub(crate) mod units;
 
 use std::fmt;

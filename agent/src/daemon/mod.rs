@@ -28,6 +28,8 @@ pub(crate) enum Input {
     Tick,
     /// Events wait in the ring buffer.
     Ring,
+    /// Hooks wait to be attached.
+    Attach,
     /// Network devices were read.
     Bursts(Box<Update>),
     /// A client of the HTTP server asks.

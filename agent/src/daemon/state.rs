@@ -16,6 +16,7 @@ use super::watchers::Watchers;
 use super::{Flow, Input, Scrape};
 use crate::bursts::state::Bursts;
 use crate::config::{Config, limits};
+use crate::counters::service::Service;
 use crate::event::Event;
 use crate::kernel::clock::{monotonic_ns, realtime_ns};
 use crate::kernel::state::Snapshot;
@@ -47,12 +48,15 @@ pub(super) struct State<S> {
     commands_refused: Arc<AtomicU64>,
     scrapes_refused: Arc<AtomicU64>,
     summary: Option<Summary>,
+    counters: Option<Service>,
     ticks: u64,
     /// When the measuring of run times began or is to begin again.
     measuring: Option<Instant>,
     measured: Instant,
     /// More events wait than were taken at once.
     pub(super) more: bool,
+    /// Hooks wait to be attached.
+    pub(super) attaching: bool,
 }
 
 /// What the loop starts with.
@@ -64,6 +68,7 @@ pub(super) struct Parts<S> {
     pub(super) info: Info,
     pub(super) log: Log,
     pub(super) summary: Option<Summary>,
+    pub(super) counters: Option<Service>,
     pub(super) commands_refused: Arc<AtomicU64>,
     pub(super) scrapes_refused: Arc<AtomicU64>,
 }
@@ -86,10 +91,12 @@ impl<S: Source> State<S> {
             commands_refused: parts.commands_refused,
             scrapes_refused: parts.scrapes_refused,
             summary: parts.summary,
+            counters: parts.counters,
             ticks: 0,
             measuring: None,
             measured: now,
             more: false,
+            attaching: false,
         }
     }
 
@@ -98,6 +105,7 @@ impl<S: Source> State<S> {
         match input {
             Input::Tick => self.tick(),
             Input::Ring => self.ring(),
+            Input::Attach => self.attach(),
             Input::Bursts(update) => {
                 if let Some(bursts) = &mut self.bursts {
                     bursts.take(*update);
@@ -140,6 +148,7 @@ impl<S: Source> State<S> {
                 false
             }
         };
+        self.attaching |= changed;
         if changed || self.ticks.is_multiple_of(limits::DEVICES_EVERY_TICKS) {
             self.source.refresh_devices();
         }
@@ -154,6 +163,12 @@ impl<S: Source> State<S> {
         self.watchers.remove_gone();
         self.log.due(now);
         self.show_summary(false);
+    }
+
+    /// Attaches some of what waits for it. What attached has functions, which the events' names come from.
+    fn attach(&mut self) {
+        self.attaching = self.source.attach();
+        self.source.refresh_devices();
     }
 
     /// Run times are measured in short windows: measuring costs as much as a small program.
@@ -251,6 +266,7 @@ impl<S: Source> State<S> {
         self.read_counters(Instant::now());
         let hooks = self.source.hooks();
         let losses = self.losses(&hooks);
+        let counters = self.counters.as_ref().and_then(Service::latest);
         self.metrics.page(&Reading {
             info: &self.info,
             snapshot: self.taken.as_ref().map(|taken| &taken.snapshot),
@@ -258,6 +274,7 @@ impl<S: Source> State<S> {
             hooks: &hooks,
             devices: self.source.devices(),
             bursts: self.bursts.as_ref(),
+            counters: counters.as_deref(),
             losses: &losses,
             signatures_evicted: self.log.evicted(),
         })

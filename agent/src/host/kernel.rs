@@ -131,6 +131,11 @@ impl KernelFacts {
     }
 }
 
+/// Where tracefs is mounted at this moment.
+pub(crate) fn tracefs_of(roots: &Roots) -> Option<PathBuf> {
+    find_tracefs(roots, &read::text(&roots.procfs.join("self/mounts")).unwrap_or_default())
+}
+
 /// The first place where tracefs really is: a usual one with its `events` folder, else where it is mounted.
 fn find_tracefs(roots: &Roots, mounts: &str) -> Option<PathBuf> {
     let mut candidates = roots.tracefs_candidates();

@@ -5,10 +5,12 @@
 mod attach;
 mod btf;
 pub(crate) mod clock;
+mod ethtool;
 mod maps;
 mod object;
 mod readable;
 pub(crate) mod sampler;
+mod slot;
 pub(crate) mod state;
 mod sys;
 mod tracefs;
@@ -16,6 +18,7 @@ mod tracer;
 
 pub(crate) use attach::program_names;
 pub(crate) use btf::Btf;
+pub(crate) use ethtool::Ethtool;
 #[cfg(test)]
 pub(crate) use object::map_shapes;
 pub(crate) use object::try_fexit;

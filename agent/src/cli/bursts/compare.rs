@@ -15,7 +15,7 @@ use serde::Serialize;
 
 use super::field::{self, Record};
 use super::json::SeriesRecord;
-use super::load::{self, DeviceArgs};
+use super::load::{self, DeviceArgs, TimeArgs};
 use super::{Output, format, svg};
 use crate::bursts::file;
 use crate::config::limits;
@@ -40,6 +40,9 @@ pub(crate) struct CompareArgs {
     /// Files of two or more devices; those of one device, such as of consecutive minutes, are joined
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
+
+    #[command(flatten)]
+    time: TimeArgs,
 
     #[command(flatten)]
     device: DeviceArgs,
@@ -88,7 +91,8 @@ pub(crate) fn run(args: &CompareArgs, out: &mut impl Write) -> anyhow::Result<Ex
     show(load::files(&args.files)?, args, Paper::of_stdout(), out)
 }
 
-fn show(mut series: Vec<Series>, args: &CompareArgs, paper: Paper, out: &mut impl Write) -> anyhow::Result<ExitCode> {
+fn show(series: Vec<Series>, args: &CompareArgs, paper: Paper, out: &mut impl Write) -> anyhow::Result<ExitCode> {
+    let mut series: Vec<Series> = series.into_iter().map(|series| args.time.part(series)).collect();
     for series in &mut series {
         args.device.complete(series);
         series.clock_error = series.clock_error.or(args.clock_error);

@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use analysis::burst::Share;
-use analysis::series::{BitsPerSecond, Series};
+use analysis::series::{BitsPerSecond, Series, Span, UtcNs};
+use jiff::Timestamp;
 
 use crate::bursts::file;
 use crate::config::limits;
@@ -32,6 +33,36 @@ impl DeviceArgs {
     pub(crate) fn complete(&self, series: &mut Series) {
         series.line_rate = self.line_rate.or(series.line_rate);
     }
+}
+
+/// Which part of the time is looked at.
+#[derive(Clone, Copy, Debug, Default, clap::Args)]
+pub(crate) struct TimeArgs {
+    /// Only from this time on, in UTC, such as "2026-11-29 21:05:12.5"
+    #[arg(long, value_name = "TIME", value_parser = utc)]
+    from: Option<UtcNs>,
+
+    /// Only up to this time, in UTC
+    #[arg(long, value_name = "TIME", value_parser = utc)]
+    to: Option<UtcNs>,
+}
+
+impl TimeArgs {
+    /// What of a series is looked at.
+    pub(crate) fn part(&self, series: Series) -> Series {
+        if self.from.is_none() && self.to.is_none() {
+            return series;
+        }
+        let (start, end) = (self.from.unwrap_or(UtcNs(i64::MIN)), self.to.unwrap_or(UtcNs(i64::MAX)));
+        series.clipped(Span { start, end })
+    }
+}
+
+/// A point in time, in UTC unless it names an offset.
+fn utc(text: &str) -> Result<UtcNs, String> {
+    let time = text.parse::<Timestamp>().or_else(|_| format!("{text}Z").parse::<Timestamp>());
+    let ns = time.ok().and_then(|time| i64::try_from(time.as_nanosecond()).ok());
+    ns.map(UtcNs).ok_or_else(|| "write a day and a time, such as \"2026-11-29 21:05:12.5\"".to_owned())
 }
 
 fn threshold(text: &str) -> Result<f64, String> {
@@ -84,4 +115,33 @@ pub(crate) fn name(series: &Series) -> String {
 /// All names.
 pub(crate) fn names(all: &[Series]) -> String {
     all.iter().map(name).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_in_utc_unless_they_say_otherwise() {
+        let rows = [
+            ("2023-11-14 22:13:20", Some(1_700_000_000_000_000_000)),
+            ("2023-11-14T22:13:20.002Z", Some(1_700_000_000_002_000_000)),
+            ("2023-11-14 23:13:20+01:00", Some(1_700_000_000_000_000_000)),
+            ("22:13:20", None),
+            ("yesterday", None),
+            ("9999-01-01 00:00:00", None),
+            ("", None),
+        ];
+        for (text, expected) in rows {
+            assert_eq!(utc(text).ok(), expected.map(UtcNs), "{text}");
+        }
+    }
+
+    #[test]
+    fn thresholds_are_shares() {
+        for (text, good) in [("0.5", true), ("1", true), ("0", false), ("1.1", false), ("NaN", false), ("half", false)]
+        {
+            assert_eq!(threshold(text).is_ok(), good, "{text}");
+        }
+    }
 }

@@ -8,7 +8,7 @@ use analysis::burst::{Burst, Unknown, gaps};
 use analysis::distribution::Distribution;
 use analysis::series::{Direction, DurationNs, Series};
 
-use super::load::{self, DeviceArgs};
+use super::load::{self, DeviceArgs, TimeArgs};
 use super::report::{QUANTILES, Report};
 use super::table::{FIELDS, Row};
 use super::{Output, field, format, json, plot, svg};
@@ -27,9 +27,12 @@ pub(crate) struct ShowArgs {
     netdev: Option<String>,
 
     #[command(flatten)]
+    time: TimeArgs,
+
+    #[command(flatten)]
     device: DeviceArgs,
 
-    /// Plot utilisation over time, below the table
+    /// Plot utilisation over time below the table; not with -o json
     #[arg(long)]
     plot: bool,
 
@@ -62,7 +65,8 @@ pub(crate) fn run(args: &ShowArgs, out: &mut impl Write) -> anyhow::Result<ExitC
     show(all.pop().unwrap_or_default(), args, Paper::of_stdout(), out)
 }
 
-fn show(mut series: Series, args: &ShowArgs, paper: Paper, out: &mut impl Write) -> anyhow::Result<ExitCode> {
+fn show(series: Series, args: &ShowArgs, paper: Paper, out: &mut impl Write) -> anyhow::Result<ExitCode> {
+    let mut series = args.time.part(series);
     args.device.complete(&mut series);
     let report = Report::of(series, args.device.threshold());
     if let Some(path) = &args.svg {
@@ -88,7 +92,7 @@ fn screen(report: &Report, paper: Paper, plot: bool) -> String {
 
 /// What was measured, what it sums up to, and the table of bursts.
 fn text(report: &Report, paper: Paper) -> String {
-    let mut lines = vec![title(&report.series), measured(&report.series)];
+    let mut lines = vec![title(&report.series), format!("measured   {}", measured(&report.series))];
     lines.push(match report.limit() {
         Some(limit) => {
             let rate = report.series.line_rate.map(format::rate).unwrap_or_default();
@@ -139,7 +143,7 @@ pub(super) fn measured(series: &Series) -> String {
         Some(error) => format!("clock within {} of UTC", format::duration(error)),
         None => "clock error not known".to_owned(),
     };
-    format!("measured   {} ({}), {lost}, {clock}", format::duration(series.measured()), format::percent(share))
+    format!("{} ({}), {lost}, {clock}", format::duration(series.measured()), format::percent(share))
 }
 
 /// What one direction carried.

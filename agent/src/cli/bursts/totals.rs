@@ -1,7 +1,7 @@
 //! `fabricscope bursts totals`: the sampler's self-test on one device, against the device's own counters.
 
 use std::io::Write;
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -12,7 +12,8 @@ use analysis::series::{Direction, DurationNs};
 use anyhow::Context as _;
 use serde::Serialize;
 
-use crate::cli::trace::args::{Output, duration};
+use crate::cli::trace::args::Output;
+use crate::config::time;
 use crate::kernel::sampler::{Counters, Interface, Options, Sampler};
 
 /// How often it is looked at whether to end.
@@ -25,7 +26,7 @@ pub(crate) struct TotalsArgs {
     #[arg(long, value_name = "NAME")]
     netdev: String,
     /// How long
-    #[arg(long = "for", value_name = "TIME", value_parser = duration, default_value = "2s")]
+    #[arg(long = "for", value_name = "TIME", value_parser = time::parse_positive, default_value = "2s", conflicts_with = "command")]
     time: Duration,
     /// Look received segments up in their sockets: which may have been sent again?
     #[arg(long)]
@@ -36,6 +37,9 @@ pub(crate) struct TotalsArgs {
     /// Print a table for people, or one JSON object a line
     #[arg(short, long, value_enum, default_value_t = Output::Table)]
     output: Output,
+    /// A command to run meanwhile, instead of a time; its exit status is passed on
+    #[arg(last = true, value_name = "COMMAND")]
+    command: Vec<String>,
 }
 
 /// What a device counts as packets and bytes. Drivers differ.
@@ -116,7 +120,7 @@ struct Row<'a> {
     rule: Option<Rule>,
 }
 
-/// Attaches, waits, and compares.
+/// Attaches, waits, and compares. The status is the command's, or says whether the device's counters were met.
 ///
 /// # Errors
 ///
@@ -134,7 +138,7 @@ pub(crate) fn run(args: &TotalsArgs, out: &mut impl Write) -> anyhow::Result<Exi
     };
     let sampler = Sampler::attach(&options)?;
     let attached = Interface::find(&args.netdev)?;
-    wait(args.time)?;
+    let status = wait(args)?;
     let ending = Interface::find(&args.netdev)?;
     let totals = sampler.totals();
     let after = Interface::find(&args.netdev)?;
@@ -151,7 +155,7 @@ pub(crate) fn run(args: &TotalsArgs, out: &mut impl Write) -> anyhow::Result<Exi
             Output::Table => table(out, &row)?,
         }
     }
-    Ok(if conserved { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(status.unwrap_or(if conserved { ExitCode::SUCCESS } else { ExitCode::FAILURE }))
 }
 
 /// What lies between the device's counters before the attach, after it, before the last look at the totals, after it.
@@ -168,21 +172,35 @@ fn brackets([before, attached, ending, after]: [[Counters; 2]; 4]) -> [Bracket; 
     [one([rx0, rx1, rx2, rx3]), one([tx0, tx1, tx2, tx3])]
 }
 
-/// Waits, or until a signal ends it: the programs must be detached either way.
-fn wait(time: Duration) -> anyhow::Result<()> {
+/// Waits for the time, the command, or a signal: the programs must be detached in each case. The command's exit status.
+fn wait(args: &TotalsArgs) -> anyhow::Result<Option<ExitCode>> {
     let stop = Arc::new(AtomicBool::new(false));
     for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
         signal_hook::flag::register(signal, Arc::clone(&stop)).context("installing a signal handler")?;
     }
-    let end = Instant::now() + time;
-    while !stop.load(Ordering::Relaxed) {
-        let left = end.saturating_duration_since(Instant::now());
-        if left.is_zero() {
-            break;
+    let mut child = match args.command.split_first() {
+        Some((program, words)) => {
+            let child = Command::new(program).args(words).spawn();
+            Some(child.with_context(|| format!("starting {program}"))?)
         }
-        thread::sleep(left.min(POLL));
+        None => None,
+    };
+    let end = Instant::now() + args.time;
+    while !stop.load(Ordering::Relaxed) {
+        match &mut child {
+            Some(child) => {
+                if let Some(status) = child.try_wait().context("waiting for the command")? {
+                    let code = status.code().and_then(|code| u8::try_from(code).ok());
+                    return Ok(Some(code.map_or(ExitCode::FAILURE, ExitCode::from)));
+                }
+            }
+            None if Instant::now() >= end => break,
+            None => {}
+        }
+        thread::sleep(POLL);
     }
-    Ok(())
+    // A signal from a terminal reaches the command too.
+    Ok(child.map(|_| ExitCode::FAILURE))
 }
 
 fn row<'a>(
@@ -228,4 +246,41 @@ fn table(out: &mut impl Write, row: &Row<'_>) -> std::io::Result<()> {
     writeln!(out, "  on CPUs without a ring {} packets", row.no_ring)?;
     writeln!(out, "  buckets written        {}", row.buckets)?;
     writeln!(out, "  conserved              {verdict}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn counters(packets: u64, bytes: u64) -> Counters {
+        Counters { packets, bytes }
+    }
+
+    #[test]
+    fn a_bracket_is_what_was_counted_while_attached_up_to_what_was_counted_around_it() {
+        let at = |rx: u64, tx: u64| [counters(rx, 100 * rx), counters(tx, 50 * tx)];
+        let [rx, tx] = brackets([at(1, 1), at(3, 1), at(10, 4), at(11, 4)]);
+        assert_eq!((rx.least, rx.most), (counters(7, 700), counters(10, 1000)));
+        assert_eq!((tx.least, tx.most), (counters(3, 150), counters(3, 150)));
+    }
+
+    #[test]
+    fn the_rule_is_the_one_that_the_device_counts_by() {
+        // Two packets of the kernel, of 3,000 bytes, are five on the wire.
+        let totals = Totals { skbs: 2, skb_bytes: 3000, segments: 5, wire_bytes: 3162, ..Totals::default() };
+        let rows = [
+            (counters(2, 3000), Some(Rule::Skbs)),
+            (counters(5, 3162), Some(Rule::Wire)),
+            (counters(5, 3182), Some(Rule::WireAndCheckSequence)),
+            (counters(5, 3092), Some(Rule::WireWithoutHeader)),
+            (counters(5, 3000), None),
+            (counters(2, 3162), None),
+        ];
+        for (device, expected) in rows {
+            let bracket = Bracket { least: device, most: device };
+            assert_eq!(bracket.rule(&totals), expected, "{device:?}");
+        }
+        let wide = Bracket { least: counters(1, 2900), most: counters(2, 3100) };
+        assert_eq!(wide.rule(&totals), Some(Rule::Skbs));
+    }
 }

@@ -5,8 +5,8 @@
 
 use std::io;
 
-use super::super::tracefs::identity;
 use super::netlink::{Filter, Netlink, Place};
+use crate::host::process::identity;
 
 /// Priorities to try: the first stands before nearly everybody. Filters of one priority must be of one kind.
 const PRIORITIES: std::ops::RangeInclusive<u16> = 1..=4;

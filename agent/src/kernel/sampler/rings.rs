@@ -226,3 +226,106 @@ impl Drop for Mapping {
         unsafe { libc::munmap(self.start.as_ptr().cast(), self.bytes.get()) };
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::os::fd::AsFd as _;
+    use std::os::unix::fs::FileExt as _;
+
+    use super::*;
+
+    /// A file that stands for the kernel's map, and the rings that are mapped from it.
+    struct Map {
+        file: std::fs::File,
+        rings: Rings,
+    }
+
+    const RINGS: u32 = 2;
+    const SLOTS: u32 = 8;
+    const SECOND: DurationNs = DurationNs(1_000_000_000);
+
+    impl Map {
+        fn new() -> Self {
+            let file = tempfile::tempfile().unwrap();
+            file.set_len(u64::from(direction::COUNT * RINGS * SLOTS) * 64).unwrap();
+            let rings = Rings::map(file.as_fd(), RINGS, SLOTS, SECOND).unwrap();
+            Self { file, rings }
+        }
+
+        fn write(&self, direction: u32, ring: u32, sequence: u64, words: [u64; WORDS]) {
+            let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
+            let at = u64::from(place(direction, ring, RINGS, sequence, SLOTS)) * 64;
+            self.file.write_all_at(&bytes, at).unwrap();
+        }
+    }
+
+    #[test]
+    fn a_slot_is_read_as_the_bucket_it_is_of() {
+        let map = Map::new();
+        let now = map.rings.now();
+        map.write(direction::TX, 1, now, [now, 1, 2, 7 << 32 | 100, 0, 0, 0, 0]);
+        let expected = Bucket { sequence: now, sketch: [1, 2], bytes: 100, packets: 7, ..Bucket::default() };
+        let rows = [
+            (direction::TX, 1, now, Slot::Read(expected)),
+            (direction::TX, 0, now, Slot::Empty),
+            (direction::RX, 1, now, Slot::Empty),
+            // The slot still holds an older bucket: nothing has passed since.
+            (direction::TX, 1, now + u64::from(SLOTS), Slot::Empty),
+            // It holds a newer one: this one is gone.
+            (direction::TX, 1, now - u64::from(SLOTS), Slot::Lost),
+            (direction::COUNT, 0, now, Slot::Empty),
+            (direction::TX, RINGS, now, Slot::Empty),
+            (direction::TX, 1, NO_SEQUENCE, Slot::Empty),
+        ];
+        for (direction, ring, sequence, slot) in rows {
+            assert_eq!(map.rings.read(direction, ring, sequence), slot, "{direction} {ring} {sequence}");
+        }
+    }
+
+    #[test]
+    fn a_slot_without_a_number_is_new_or_being_taken_over() {
+        let map = Map::new();
+        let now = map.rings.now();
+        assert_eq!(map.rings.read(direction::RX, 0, now - 1), Slot::Empty);
+        // A whole ring ago: whoever takes the slot over now has thrown that bucket away.
+        assert_eq!(map.rings.read(direction::RX, 0, now - u64::from(SLOTS)), Slot::Lost);
+    }
+
+    #[test]
+    fn every_field_comes_from_its_own_place() {
+        let numbers: Vec<u8> = (0..64).collect();
+        let words: [u64; WORDS] =
+            std::array::from_fn(|index| u64::from_ne_bytes(numbers[index * 8..index * 8 + 8].try_into().unwrap()));
+        let word = |at: usize| u32::from_ne_bytes(numbers[at..at + 4].try_into().unwrap());
+        let half = |at: usize| u16::from_ne_bytes(numbers[at..at + 2].try_into().unwrap());
+        let found = bucket(words);
+        assert_eq!(found.bytes, word(std::mem::offset_of!(Bucket, bytes)));
+        assert_eq!(found.packets, word(std::mem::offset_of!(Bucket, packets)));
+        assert_eq!(found.ce_bytes, word(std::mem::offset_of!(Bucket, ce_bytes)));
+        assert_eq!(found.retransmit_bytes, word(std::mem::offset_of!(Bucket, retransmit_bytes)));
+        assert_eq!(found.cross_region_bytes, word(std::mem::offset_of!(Bucket, cross_region_bytes)));
+        assert_eq!(found.roce_bytes, word(std::mem::offset_of!(Bucket, roce_bytes)));
+        assert_eq!(found.roce_cnps, half(std::mem::offset_of!(Bucket, roce_cnps)));
+        assert_eq!(found.roce_nak_sequence, half(std::mem::offset_of!(Bucket, roce_nak_sequence)));
+        assert_eq!(found.roce_nak_rnr, half(std::mem::offset_of!(Bucket, roce_nak_rnr)));
+        assert_eq!(found.roce_nak_other, half(std::mem::offset_of!(Bucket, roce_nak_other)));
+        assert_eq!(found.roce_retries, half(std::mem::offset_of!(Bucket, roce_retries)));
+        assert_eq!(found.roce_packets, half(std::mem::offset_of!(Bucket, roce_packets)));
+    }
+
+    #[test]
+    fn totals_are_summed_over_cpus() {
+        let sum = [[1, 2, 3, 4, 5, 6, 7, 8], [10, 20, 30, 40, 50, 60, 70, 80]].into_iter().fold(Totals::default(), add);
+        let expected = Totals {
+            skbs: 11,
+            skb_bytes: 22,
+            segments: 33,
+            wire_bytes: 44,
+            unparsed: 55,
+            no_ring: 66,
+            rotations: 77,
+            retransmit_bytes: 88,
+        };
+        assert_eq!(sum, expected);
+    }
+}

@@ -105,6 +105,12 @@ fn a_picture_has_a_lane_for_each_device() {
 }
 
 #[test]
+fn a_part_of_the_time_is_compared() {
+    let text = shown(two(), "--from 2023-11-14T22:13:20.009 --to 2023-11-14T22:13:20.012", None).unwrap();
+    assert!(text.contains("3 bins of 1 ms") && text.contains("2 in 33.3 % of bins"), "{text}");
+}
+
+#[test]
 fn nobody_bursts_is_an_answer() {
     let group = vec![series("host7", NONE, NONE), series("host8", NONE, NONE)];
     let text = shown(group, "", Some(80)).unwrap();

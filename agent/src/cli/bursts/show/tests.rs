@@ -1,6 +1,8 @@
 //! What is printed and drawn of small series.
 
+use analysis::series::{BitsPerSecond, Sample, Span, Traffic, UtcNs};
 use clap::{Args as _, FromArgMatches as _};
+use proptest::prelude::*;
 
 use super::super::testing::{START, series};
 use super::*;
@@ -80,6 +82,13 @@ fn the_threshold_and_the_line_rate_are_taken_by_hand() {
 }
 
 #[test]
+fn a_part_of_the_time_is_shown() {
+    let found = json(series("host7", RX, TX), "--from 2023-11-14T22:13:20.009 --to 2023-11-14T22:13:20.015Z");
+    assert_eq!(found["bursts"].as_array().unwrap().len(), 1);
+    assert_eq!((&found["lost_buckets"], &found["measured_ns"]), (&0.into(), &6_000_000.into()));
+}
+
+#[test]
 fn json_has_what_the_table_has() {
     let found = json(series("host7", RX, TX), "");
     assert_eq!(found["schema"], "fabricscope.bursts.v1");
@@ -148,6 +157,11 @@ fn a_series_without_any_time_is_told_and_not_drawn() {
     let error = show(Series::default(), &args("--svg /nonexistent/x.svg"), Paper::PLAIN, &mut Vec::new()).unwrap_err();
     assert!(error.to_string().contains("nothing to draw"), "{error:#}");
     json(Series::default(), "");
+    // What a broken file might say.
+    let moment = Span { start: UtcNs(5), end: UtcNs(5) };
+    let none = Series { covered: vec![moment], ..Series::default() };
+    shown(none.clone(), "--plot --line-rate 1Gbit", Paper::PLAIN);
+    assert!(show(none, &args("--svg /nonexistent/x.svg"), Paper::PLAIN, &mut Vec::new()).is_err());
 }
 
 #[test]
@@ -155,4 +169,45 @@ fn names_cannot_command_the_terminal() {
     let text = shown(series("host\x1b[2J", RX, TX), "--plot", Paper::PLAIN);
     assert!(!text.contains('\x1b'), "{text}");
     assert!(!picture(series("host\x1b[2J", RX, TX), "").contains('\x1b'));
+}
+
+/// Numbers that a file may hold, the extremes among them.
+fn number() -> impl Strategy<Value = u64> {
+    prop_oneof![Just(0), Just(1), Just(u64::MAX), 0_u64..10_000_000]
+}
+
+fn any_series() -> impl Strategy<Value = Series> {
+    let sample = (number(), number(), number(), 0_u64..3_000_000);
+    let start = prop_oneof![Just(i64::MIN), Just(START), Just(i64::MAX - 1_000)];
+    let samples = prop::collection::vec(sample, 0..20);
+    (start, samples, number(), prop::option::of(number()), prop::option::of(number()), number()).prop_map(
+        |(start, samples, interval, line_rate, clock_error, measured)| {
+            let mut series = series("host7", "", "");
+            series.interval = DurationNs(interval);
+            series.line_rate = line_rate.map(BitsPerSecond);
+            series.clock_error = clock_error.map(DurationNs);
+            series.covered = vec![Span { start: UtcNs(start), end: UtcNs(start).after(DurationNs(measured)) }];
+            let mut at = UtcNs(start);
+            for (bytes, ce_bytes, retransmit_bytes, length) in samples {
+                let rx = Traffic { bytes, ce_bytes, retransmit_bytes, ..Traffic::default() };
+                series.samples.push(Sample { start: at, length: DurationNs(length), rx, tx: rx });
+                at = at.after(DurationNs(length));
+            }
+            series
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+    #[test]
+    fn whatever_a_file_holds_is_shown(series in any_series(), width in prop::option::of(0_usize..200)) {
+        let folder = tempfile::tempdir().unwrap();
+        let report = Report::of(series.clone(), analysis::burst::Share::DEFAULT);
+        screen(&report, Paper { width, colour: true }, true);
+        json(series.clone(), "");
+        if series.covered[0].length().0 > 0 {
+            shown(series, &format!("--svg {}", folder.path().join("x.svg").display()), Paper::PLAIN);
+        }
+    }
 }

@@ -43,8 +43,8 @@ pub(in super::super) fn picture(compared: &Compared) -> anyhow::Result<String> {
         }
         let most =
             columns(bins, bins.min(BINS_MAX)).map(|bins| (span(found, &bins), Some(f64::from(most(found, bins)))));
-        let most = steps(&axis, most);
         let top = f64::from(found.contention_max().max(1)) * 1.1;
+        let most = steps(&axis, top, most);
         let mut chart = chart(&lower, &axis, "devices at once", top, true)?;
         for piece in most {
             chart.draw_series(AreaSeries::new(piece, 0.0, RX.mix(0.8)))?;

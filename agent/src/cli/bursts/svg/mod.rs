@@ -116,8 +116,9 @@ impl TimeAxis {
         Self { window, size, label: format!("time since {day} {time} UTC [{unit}]"), left }
     }
 
+    /// Where a time is, or the end that is nearer to it: the library counts pixels in 32 bits.
     fn at(&self, time: UtcNs) -> f64 {
-        time.since(self.window.start).0 as f64 / self.size
+        time.min(self.window.end).since(self.window.start).0 as f64 / self.size
     }
 
     fn end(&self) -> f64 {
@@ -166,12 +167,12 @@ fn shade(chart: &mut Chart<'_, '_>, axis: &TimeAxis, spans: &[Span], colour: RGB
     Ok(())
 }
 
-/// The corners of steps, in pieces that are broken where there is no value.
-fn steps(axis: &TimeAxis, values: impl Iterator<Item = (Span, Option<f64>)>) -> Vec<Vec<(f64, f64)>> {
+/// The corners of steps, none above `top`, in pieces that are broken where there is no value.
+fn steps(axis: &TimeAxis, top: f64, values: impl Iterator<Item = (Span, Option<f64>)>) -> Vec<Vec<(f64, f64)>> {
     let mut pieces: Vec<Vec<(f64, f64)>> = Vec::new();
     let mut broken = true;
     for (span, value) in values {
-        let Some(value) = value else {
+        let Some(value) = value.map(|value| value.min(top)) else {
             broken = true;
             continue;
         };

@@ -33,7 +33,7 @@ struct Band {
 const BANDS: [Band; 2] = [
     Band { label: "marked ECN CE", is_measured: |report, _| report.series.fields.ce, bytes: |bin| bin.ce_bytes },
     Band {
-        label: "retransmitted",
+        label: "retransmitted (rx: suspected)",
         is_measured: |report, direction| report.series.fields.retransmits(direction),
         bytes: |bin| bin.retransmit_bytes,
     },
@@ -45,7 +45,7 @@ const BANDS: [Band; 2] = [
 ///
 /// If no time was measured, or the picture cannot be drawn.
 pub(in super::super) fn picture(report: &Report) -> anyhow::Result<String> {
-    let Some(window) = report.series.window() else {
+    let Some(window) = report.series.window().filter(|window| window.length().0 > 0) else {
         anyhow::bail!("{}: no time was measured, there is nothing to draw", super::super::load::name(&report.series));
     };
     let axis = TimeAxis::new(window, report.series.interval, LEFT);
@@ -85,8 +85,7 @@ fn below(report: &Report) -> String {
             format!("{} bursts ({rx} rx, {tx} tx)", found.len())
         }
     };
-    let measured = show::measured(&report.series);
-    format!("{bursts}; measured {}", measured.trim_start_matches("measured").trim_start())
+    format!("{bursts}; measured {}", show::measured(&report.series))
 }
 
 fn legend(report: &Report) -> Vec<Meaning> {
@@ -118,10 +117,11 @@ fn rates(area: &Area<'_>, axis: &TimeAxis, report: &Report, direction: Direction
     shade(&mut chart, axis, &bursts, BURST, 0.13)?;
     let colour = colour(direction);
     let scaled = |rate: f64| rate / size;
-    for piece in steps(axis, bins.iter().map(|bin| (bin.span, bin.peak.map(|peak| scaled(peak.0 as f64))))) {
+    for piece in steps(axis, top / size, bins.iter().map(|bin| (bin.span, bin.peak.map(|peak| scaled(peak.0 as f64)))))
+    {
         chart.draw_series(AreaSeries::new(piece, 0.0, colour.mix(0.3)))?;
     }
-    for piece in steps(axis, bins.iter().map(|bin| (bin.span, bin.mean().map(scaled)))) {
+    for piece in steps(axis, top / size, bins.iter().map(|bin| (bin.span, bin.mean().map(scaled)))) {
         chart.draw_series(AreaSeries::new(piece, 0.0, colour.mix(0.85)))?;
     }
     let across = |rate: BitsPerSecond| [(0.0, scaled(rate.0 as f64)), (axis.end(), scaled(rate.0 as f64))];
@@ -155,13 +155,14 @@ fn draw_band(
     let peak = measured.clone().flat_map(|(_, bins)| bins.iter().filter_map(rate)).fold(0.0, f64::max);
     let top = plot::top(None, BitsPerSecond(peak.ceil() as u64));
     let (size, unit) = format::rate_unit(top);
-    let mut chart = chart(area, axis, &format!("[{unit}]"), top / size * 1.04, last)?;
+    // Room for its name above the lines.
+    let mut chart = chart(area, axis, &format!("[{unit}]"), top / size * 1.35, last)?;
     shade(&mut chart, axis, &unmeasured(axis.window, &report.series.covered), UNMEASURED, 1.0)?;
     let label = if peak > 0.0 { band.label.to_owned() } else { format!("{}: none", band.label) };
     write(area, &label, (LEFT as i32 + 8, ABOVE as i32 + 2), 15.0, TEXT)?;
     for (direction, bins) in measured {
         let style = ShapeStyle::from(colour(*direction)).stroke_width(2);
-        for piece in steps(axis, bins.iter().map(|bin| (bin.span, rate(bin).map(|rate| rate / size)))) {
+        for piece in steps(axis, top / size, bins.iter().map(|bin| (bin.span, rate(bin).map(|rate| rate / size)))) {
             chart.draw_series(LineSeries::new(piece, style))?;
         }
     }
