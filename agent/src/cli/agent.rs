@@ -14,6 +14,7 @@ use tokio::time::timeout;
 use tracing::level_filters::LevelFilter;
 
 use crate::bursts::device::Origin;
+use crate::bursts::recorder::{self, Recorder};
 use crate::bursts::sessions::{KernelHost, Sessions};
 use crate::bursts::state::Bursts as State;
 use crate::config::bursts::Bursts;
@@ -173,11 +174,27 @@ fn sampling(wish: &Bursts, config: &Config, info: &Info) -> Option<Sampling> {
         Origin { host: info.host.clone().unwrap_or_default(), boot_id: info.boot_id.clone().unwrap_or_default() };
     let host = KernelHost { sysfs: config.roots.sysfs.clone() };
     match Sessions::start(wish.wish.clone(), origin, Box::new(host)) {
-        Ok((sessions, updates)) => Some(Sampling { bursts: State::new(wish.threshold), updates, sessions }),
+        Ok((sessions, updates)) => {
+            let recorder = Recorder::start(recorder(wish));
+            let recorder = recorder.inspect_err(|error| tracing::error!("no samples are kept: {error:#}")).ok();
+            Some(Sampling { bursts: State::new(wish.threshold, recorder), updates, sessions })
+        }
         Err(error) => {
             tracing::error!("network devices are not sampled: {error:#}");
             None
         }
+    }
+}
+
+fn recorder(wish: &Bursts) -> recorder::Settings {
+    let disk = |folder: &PathBuf| recorder::DiskSettings {
+        folder: folder.clone(),
+        age: wish.keep_for,
+        bytes: wish.keep_bytes,
+    };
+    recorder::Settings {
+        memory: usize::try_from(wish.memory).unwrap_or(usize::MAX),
+        disk: wish.directory.as_ref().map(disk),
     }
 }
 

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use analysis::series::UtcNs;
 
-use super::handle::{Command, Info, Loss, Status};
+use super::handle::{Command, Info, Loss, Refused, Samples, Status};
 use super::health::{Health, attached_of, degraded, health, idle};
 use super::losses::{UserLosses, losses};
 use super::source::Source;
@@ -258,8 +258,23 @@ impl<S: Source> State<S> {
                 drop(answer.send(self.status()));
             }
             Command::ListHooks(answer) => drop(answer.send(self.source.hooks())),
+            Command::Samples(samples) => self.samples(samples),
             Command::Watch(watch) => self.watchers.add(watch),
         }
+    }
+
+    /// Unpacking takes its time: it is done elsewhere.
+    fn samples(&self, asked: Samples) {
+        let Some(recorder) = self.bursts.as_ref().and_then(|bursts| bursts.recorder.clone()) else {
+            drop(asked.answer.send(Err(Refused::NotKept)));
+            return;
+        };
+        tokio::task::spawn_blocking(move || {
+            let names = asked.netdev.clone().map_or_else(|| recorder.netdevs(), |name| vec![name]);
+            let series: Vec<_> = names.iter().filter_map(|name| recorder.last(name, asked.last)).collect();
+            let missing = asked.netdev.filter(|_| series.is_empty());
+            drop(asked.answer.send(missing.map_or(Ok(series), |name| Err(Refused::NoSamples(name)))));
+        });
     }
 
     fn page(&mut self) -> Result<String, String> {
@@ -295,8 +310,10 @@ impl<S: Source> State<S> {
         self.user.log = self.log.lost();
         self.user.commands = self.commands_refused.load(Ordering::Relaxed);
         self.user.bursts = self.bursts.as_ref().map_or(0, |bursts| bursts.updates_lost);
+        let recorder = self.bursts.as_ref().and_then(|bursts| bursts.recorder.as_ref());
+        let recorder = recorder.map(|recorder| recorder.status().losses);
         self.user.scrapes = self.scrapes_refused.load(Ordering::Relaxed);
-        losses(self.taken.as_ref().map(|taken| &taken.snapshot), hooks, &self.user)
+        losses(self.taken.as_ref().map(|taken| &taken.snapshot), hooks, &self.user, recorder)
     }
 
     fn status(&mut self) -> Status {

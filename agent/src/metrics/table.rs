@@ -129,6 +129,12 @@ table! {
         "How long reading the rings took, in seconds.";
     ClockSteps, Counter, "fabricscope_clock_steps_total", [],
         "How often the wall clock was set while network devices were sampled: times of buckets around then may be wrong.";
+    RecorderBytes, Gauge, "fabricscope_recorder_bytes", ["place"],
+        "Bytes of samples of network devices that are kept, in memory and on the disk.";
+    RecorderFiles, Gauge, "fabricscope_recorder_files", [],
+        "Files of samples on the disk.";
+    RecorderState, Gauge, "fabricscope_recorder_state", ["state"],
+        "What the recorder of samples is doing: recording, memory_only, disk_full or disk_refuses; always 1.";
     LogEvicted, Counter, "fabricscope_log_signatures_evicted_total", [],
         "Kinds of failure whose folding in the log ended early to make room for others.";
     RunCount, Counter, "fabricscope_program_run_count_total", ["program"],

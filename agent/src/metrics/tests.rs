@@ -26,7 +26,8 @@ fn page(snapshot: Option<&Snapshot>, hooks: &[HookState], devices: &RdmaFacts) -
 /// A page with these network devices on it.
 fn page_with(netdevs: u32, snapshot: Option<&Snapshot>, hooks: &[HookState], devices: &RdmaFacts) -> String {
     let names: Vec<String> = (0..netdevs).map(|index| format!("eth{index}")).collect();
-    let bursts = bursts::state(&names, UtcNs(realtime_ns()));
+    let folder = tempfile::tempdir().unwrap();
+    let bursts = bursts::state(&names, UtcNs(realtime_ns()), folder.path());
     let losses = [Loss { program: "verbs", stage: "ring", reason: "no_space", count: 3 }];
     let (info, losses, bursts) = (&fake::info(), &losses[..], Some(&bursts));
     let reading = Reading {

@@ -1,12 +1,14 @@
 //! The series that a command looks at: read from files, pieces of one device joined, completed by hand.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use analysis::burst::Share;
-use analysis::series::{BitsPerSecond, Series, Span, UtcNs};
+use analysis::series::{BitsPerSecond, DurationNs, Series, Span, UtcNs};
 use jiff::Timestamp;
 
 use crate::bursts::file;
+use crate::cli::client::{Agent, SocketArgs};
 use crate::config::limits;
 use crate::config::rate::rate;
 use crate::terminal::clean;
@@ -93,6 +95,19 @@ pub(crate) fn files(paths: &[PathBuf]) -> anyhow::Result<Vec<Series>> {
         }
     }
     Ok(groups.into_iter().map(Series::join).collect())
+}
+
+/// What the agent of this host has in memory of one device, or of all that have samples.
+///
+/// # Errors
+///
+/// If no agent runs, or it has nothing.
+pub(crate) fn last(socket: &SocketArgs, netdev: Option<&str>, last: Duration) -> anyhow::Result<Vec<Series>> {
+    let last = DurationNs(u64::try_from(last.as_nanos()).unwrap_or(u64::MAX));
+    let mut found = Agent::connect(socket.path())?.samples(netdev, last)?;
+    found.retain(|series| !series.covered.is_empty());
+    anyhow::ensure!(!found.is_empty(), "the agent has no samples yet");
+    Ok(found)
 }
 
 /// Whether two series are of the same device in the same boot, and can be one.

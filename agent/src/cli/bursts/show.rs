@@ -3,6 +3,7 @@
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use analysis::burst::{Burst, Unknown, gaps};
 use analysis::distribution::Distribution;
@@ -13,14 +14,23 @@ use super::report::{QUANTILES, Report};
 use super::table::{FIELDS, Row};
 use super::{Output, field, format, json, plot, svg};
 use crate::bursts::file;
+use crate::cli::client::SocketArgs;
+use crate::config::time;
 use crate::terminal::{Paper, clean};
 
 /// Arguments of `fabricscope bursts show`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ShowArgs {
     /// Files of one device, such as those of consecutive minutes
-    #[arg(required = true, value_name = "FILE")]
+    #[arg(required_unless_present = "last", value_name = "FILE")]
     files: Vec<PathBuf>,
+
+    /// The last so many seconds that the agent of this host has in memory, such as 60s, in place of files
+    #[arg(long, value_name = "TIME", value_parser = time::parse_positive, conflicts_with = "files")]
+    last: Option<Duration>,
+
+    #[command(flatten)]
+    socket: SocketArgs,
 
     /// Only this network device
     #[arg(long, value_name = "DEVICE")]
@@ -51,7 +61,10 @@ pub(crate) struct ShowArgs {
 ///
 /// If a file cannot be read, if files are of several devices, or if the picture or `out` cannot be written.
 pub(crate) fn run(args: &ShowArgs, out: &mut impl Write) -> anyhow::Result<ExitCode> {
-    let mut all = load::files(&args.files)?;
+    let mut all = match args.last {
+        Some(last) => load::last(&args.socket, args.netdev.as_deref(), last)?,
+        None => load::files(&args.files)?,
+    };
     if let Some(netdev) = &args.netdev {
         let seen = load::names(&all);
         all.retain(|series| series.netdev == *netdev);
