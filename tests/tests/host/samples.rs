@@ -57,7 +57,7 @@ fn duckdb_reads_a_sample_file_as_it_is() {
         assert_eq!(found, [expected], "{columns}");
     }
     let metadata =
-        format!("select value::varchar from parquet_kv_metadata('{file}') where key::varchar = 'fabricscope'");
+        format!("select decode(value) from parquet_kv_metadata('{file}') where key::varchar = 'fabricscope'");
     let found = duckdb::query(&metadata).unwrap();
     let metadata: Value = serde_json::from_str(found[0][0].as_str().unwrap()).unwrap();
     let start = 1_767_225_600_000_000_000_u64;
