@@ -20,6 +20,7 @@ use crate::bursts::state::Bursts as State;
 use crate::config::bursts::Bursts;
 use crate::config::{Config, limits, time};
 use crate::counters::collector::Collector;
+use crate::counters::kernel::Kernel;
 use crate::counters::service::Service;
 use crate::daemon::handle::Info;
 use crate::daemon::health::{attached_of, degraded, idle};
@@ -28,7 +29,6 @@ use crate::daemon::source::Source;
 use crate::daemon::summary::Summary;
 use crate::daemon::{http, tracer::TracerSource};
 use crate::host::kernel::KernelFacts;
-use crate::kernel::Ethtool;
 use crate::log::Log;
 use crate::rpc::{server, socket::Socket};
 
@@ -137,7 +137,7 @@ fn counters(config: &Config) -> io::Result<Option<Service>> {
         return Ok(None);
     }
     let (roots, filter) = (config.roots.clone(), config.counters_filter.clone());
-    let collector = Collector::new(roots, filter, false, Box::new(Ethtool::new()?));
+    let collector = Collector::new(roots, filter, false, Box::new(Kernel::new()?));
     Service::start(collector, config.counters_every).map(Some)
 }
 

@@ -119,8 +119,8 @@ pub(crate) const COUNTERS_PER_FOLDER: usize = 1024;
 /// Counters' files that are kept open; further ones are opened for each reading, so that descriptors do not run out.
 pub(crate) const COUNTER_FILES_KEPT: usize = 768;
 
-/// Readings between two looks for devices where nothing seems to have changed.
-pub(crate) const COUNTER_READINGS_TO_LOOK: u32 = 5;
+/// The time between two looks for devices where nothing seems to have changed.
+pub(crate) const COUNTER_LOOK: Duration = Duration::from_secs(60);
 
 /// Of how many times its own duration a reading's pace is at least, so that slow firmware is not asked all the time.
 pub(crate) const COUNTER_SHARE: u32 = 10;

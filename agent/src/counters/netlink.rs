@@ -1,4 +1,6 @@
-//! Two small questions by netlink: for which priorities flow control is on, and what RDMA statistics say now.
+//! Small questions by netlink: for which priorities flow control is on, which RDMA devices there are, and what a
+//! port's hardware counters say at this moment. The last asks the driver each time, where sysfs serves what it has
+//! kept for some milliseconds, and it knows optional counters, which have no files.
 //!
 //! Kernel answers of this kind wait in the socket when the request returns, so nothing here waits.
 
@@ -10,10 +12,12 @@ use rustix::net::{
     AddressFamily, Protocol, RecvFlags, SendFlags, SocketFlags, SocketType, bind, recv, send, socket_with,
 };
 
-/// `NLM_F_REQUEST`.
+/// `NLM_F_REQUEST`, `NLM_F_DUMP`.
 const REQUEST: u16 = 1;
-/// `NLMSG_ERROR`.
+const DUMP: u16 = 0x300;
+/// `NLMSG_ERROR`, `NLMSG_DONE`.
 const ERROR: u16 = 2;
+const DONE: u16 = 3;
 /// Bytes of a message's header, and of an attribute's.
 const HEADER: usize = 16;
 const ATTRIBUTE: usize = 4;
@@ -28,6 +32,98 @@ const DCB_CMD_IEEE_GET: u8 = 21;
 const DCB_ATTR_IFNAME: u16 = 1;
 const DCB_ATTR_IEEE: u16 = 13;
 const DCB_ATTR_IEEE_PFC: u16 = 2;
+
+/// RDMA (include/uapi/rdma/rdma_netlink.h): `RDMA_NL_GET_TYPE(RDMA_NL_NLDEV, …)`, and attributes.
+const RDMA_GET: u16 = (5 << 10) + 1;
+const RDMA_STAT_GET: u16 = (5 << 10) + 17;
+const ATTR_DEV_INDEX: u16 = 1;
+const ATTR_DEV_NAME: u16 = 2;
+const ATTR_PORT_INDEX: u16 = 3;
+const ATTR_NODE_GUID: u16 = 6;
+const ATTR_COUNTERS: u16 = 80;
+const ATTR_COUNTER: u16 = 81;
+const ATTR_COUNTER_NAME: u16 = 82;
+const ATTR_COUNTER_VALUE: u16 = 83;
+
+/// An RDMA device as the kernel numbers it in this process's namespaces.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct RdmaDevice {
+    /// By which it is asked for.
+    pub(crate) index: u32,
+    /// Such as `mlx5_0`.
+    pub(crate) name: String,
+    /// The number that sysfs writes as `b8ce:f603:00ab:cdef`.
+    pub(crate) node_guid: u64,
+}
+
+/// A way to ask RDMA devices.
+#[derive(Debug)]
+pub(crate) struct Rdma {
+    socket: OwnedFd,
+}
+
+impl Rdma {
+    /// Opens a socket to ask by.
+    ///
+    /// # Errors
+    ///
+    /// Where the kernel has no RDMA.
+    pub(crate) fn new() -> io::Result<Self> {
+        Ok(Self { socket: open(Some(rustix::net::netlink::RDMA))? })
+    }
+
+    /// Every device.
+    ///
+    /// # Errors
+    ///
+    /// The kernel's.
+    pub(crate) fn devices(&self) -> io::Result<Vec<RdmaDevice>> {
+        let mut devices = Vec::new();
+        send(&self.socket, &message(RDMA_GET, REQUEST | DUMP, &[]), SendFlags::empty())?;
+        loop {
+            let answer = receive(&self.socket)?;
+            for (kind, body) in messages(&answer) {
+                match kind {
+                    DONE => return Ok(devices),
+                    ERROR => return Err(error_in(body)),
+                    _ => devices.extend(device_in(body)),
+                }
+            }
+        }
+    }
+
+    /// The hardware counters of a port, by the driver's names, read from the driver now.
+    ///
+    /// # Errors
+    ///
+    /// The kernel's: `EINVAL` for a device that has none.
+    pub(crate) fn statistics(&self, index: u32, port: u32) -> io::Result<Vec<(String, u64)>> {
+        let mut body = Vec::new();
+        attribute(&mut body, ATTR_DEV_INDEX, &index.to_ne_bytes());
+        attribute(&mut body, ATTR_PORT_INDEX, &port.to_ne_bytes());
+        Ok(counters_in(&ask(&self.socket, RDMA_STAT_GET, &body)?))
+    }
+}
+
+fn device_in(attributes: &[u8]) -> Option<RdmaDevice> {
+    let index = word(find(attributes, ATTR_DEV_INDEX)?, 0)?;
+    let node_guid = long(find(attributes, ATTR_NODE_GUID)?)?;
+    Some(RdmaDevice { index, name: text(find(attributes, ATTR_DEV_NAME)?), node_guid })
+}
+
+fn counters_in(bytes: &[u8]) -> Vec<(String, u64)> {
+    let all = find(bytes, ATTR_COUNTERS).unwrap_or_default();
+    let counter = |entry: &[u8]| Some((text(find(entry, ATTR_COUNTER_NAME)?), long(find(entry, ATTR_COUNTER_VALUE)?)?));
+    attributes(all).filter(|(kind, _)| *kind == ATTR_COUNTER).filter_map(|(_, entry)| counter(entry)).collect()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes.split(|byte| *byte == 0).next().unwrap_or_default()).into_owned()
+}
+
+fn long(bytes: &[u8]) -> Option<u64> {
+    Some(u64::from_ne_bytes(bytes.get(..8)?.try_into().ok()?))
+}
 
 /// Priorities with flow control, one bit each; `None` if the device does not say.
 pub(crate) fn priorities(netdev: &str) -> Option<u8> {
@@ -52,33 +148,57 @@ fn open(protocol: Option<Protocol>) -> io::Result<OwnedFd> {
     Ok(socket)
 }
 
-/// The body of the answer to a request.
-fn ask(socket: &OwnedFd, kind: u16, body: &[u8]) -> io::Result<Vec<u8>> {
+fn message(kind: u16, flags: u16, body: &[u8]) -> Vec<u8> {
     let mut message = Vec::with_capacity(HEADER + body.len());
     let length = u32::try_from(HEADER + body.len()).unwrap_or(u32::MAX);
     message.extend(length.to_ne_bytes());
     message.extend(kind.to_ne_bytes());
-    message.extend(REQUEST.to_ne_bytes());
+    message.extend(flags.to_ne_bytes());
     message.extend([0; 8]);
     message.extend(body);
-    send(socket, &message, SendFlags::empty())?;
+    message
+}
+
+fn receive(socket: &OwnedFd) -> io::Result<Vec<u8>> {
     let mut answer = vec![0; ANSWER];
     let (length, _) = recv(socket, answer.as_mut_slice(), RecvFlags::empty())?;
     answer.truncate(length);
-    parse(&answer)
+    Ok(answer)
 }
 
-/// The body of a message, or the error in it.
-fn parse(message: &[u8]) -> io::Result<Vec<u8>> {
+/// The body of the answer to a request.
+fn ask(socket: &OwnedFd, kind: u16, body: &[u8]) -> io::Result<Vec<u8>> {
+    send(socket, &message(kind, REQUEST, body), SendFlags::empty())?;
+    parse(&receive(socket)?)
+}
+
+/// The body of the first message, or the error in it.
+fn parse(bytes: &[u8]) -> io::Result<Vec<u8>> {
     let short = || io::Error::new(io::ErrorKind::InvalidData, "a netlink message that is too short");
-    let length = word(message, 0).and_then(|length| usize::try_from(length).ok()).ok_or_else(short)?;
-    let kind = half(message, 4).ok_or_else(short)?;
-    let body = message.get(HEADER..length).ok_or_else(short)?;
-    if kind == ERROR {
-        let number = word(body, 0).ok_or_else(short)?.cast_signed();
-        return Err(io::Error::from_raw_os_error(number.saturating_neg()));
+    match messages(bytes).next().ok_or_else(short)? {
+        (ERROR, body) => Err(error_in(body)),
+        (_, body) => Ok(body.to_vec()),
     }
-    Ok(body.to_vec())
+}
+
+/// The error a message of that kind tells.
+fn error_in(body: &[u8]) -> io::Error {
+    match word(body, 0) {
+        Some(number) => io::Error::from_raw_os_error(number.cast_signed().saturating_neg()),
+        None => io::Error::new(io::ErrorKind::InvalidData, "a netlink error that is too short"),
+    }
+}
+
+/// Kinds and bodies of the messages one after the other; what is cut off ends them.
+fn messages(bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
+    let mut rest = bytes;
+    std::iter::from_fn(move || {
+        let length = usize::try_from(word(rest, 0)?).ok()?;
+        let kind = half(rest, 4)?;
+        let body = rest.get(HEADER..length)?;
+        rest = rest.get(length.next_multiple_of(4)..).unwrap_or_default();
+        Some((kind, body))
+    })
 }
 
 fn attribute(body: &mut Vec<u8>, kind: u16, value: &[u8]) {
@@ -142,6 +262,47 @@ mod tests {
         }
         message[0] = 255;
         assert!(parse(&message).is_err());
+    }
+
+    #[test]
+    fn devices_and_counters_are_found_in_their_messages() {
+        let mut body = Vec::new();
+        attribute(&mut body, ATTR_DEV_INDEX, &7u32.to_ne_bytes());
+        attribute(&mut body, ATTR_DEV_NAME, b"mlx5_0\0");
+        attribute(&mut body, ATTR_NODE_GUID, &0xb8ce_f603_00ab_cdef_u64.to_ne_bytes());
+        let expected = RdmaDevice { index: 7, name: "mlx5_0".to_owned(), node_guid: 0xb8ce_f603_00ab_cdef };
+        assert_eq!(device_in(&body), Some(expected));
+        let entry = |name: &[u8], value: u64| {
+            let mut entry = Vec::new();
+            attribute(&mut entry, ATTR_COUNTER_NAME, name);
+            attribute(&mut entry, ATTR_COUNTER_VALUE, &value.to_ne_bytes());
+            entry
+        };
+        let mut table = Vec::new();
+        attribute(&mut table, ATTR_COUNTER | 0x8000, &entry(b"np_cnp_sent\0", 5));
+        attribute(&mut table, ATTR_COUNTER | 0x8000, &entry(b"odd\0", u64::MAX)[..14]);
+        attribute(&mut table, ATTR_COUNTER, &entry(b"out_of_sequence\0", u64::MAX));
+        let mut all = Vec::new();
+        attribute(&mut all, ATTR_COUNTERS | 0x8000, &table);
+        let expected = [("np_cnp_sent".to_owned(), 5), ("out_of_sequence".to_owned(), u64::MAX)];
+        assert_eq!(counters_in(&all), expected);
+        for length in 0..all.len() {
+            assert!(counters_in(&all[..length]).len() <= 2 && device_in(&all[..length]).is_none());
+        }
+        let two = [message(RDMA_GET, 0, &body), message(DONE, 0, &[0; 4])].concat();
+        assert_eq!(messages(&two).map(|(kind, _)| kind).collect::<Vec<_>>(), [RDMA_GET, DONE]);
+    }
+
+    #[test]
+    fn the_kernel_lists_its_devices_or_has_no_rdma() {
+        if let Ok(rdma) = Rdma::new() {
+            match rdma.devices() {
+                Ok(devices) => assert!(devices.iter().all(|device| !device.name.is_empty()), "{devices:?}"),
+                // Without the RDMA stack nobody listens.
+                Err(error) => assert!(error.raw_os_error().is_some(), "{error}"),
+            }
+            assert!(rdma.statistics(u32::MAX, 1).is_err());
+        }
     }
 
     #[test]

@@ -4,6 +4,7 @@
 
 mod bare;
 mod calls;
+mod counters;
 mod daemon;
 mod drivers;
 mod leftovers;
@@ -22,7 +23,7 @@ macro_rules! kernels {
             use tests::scenario::Run;
 
             use crate::{
-                bare, calls, daemon, drivers, leftovers, load, nic, notices, programs, reload, requests,
+                bare, calls, counters, daemon, drivers, leftovers, load, nic, notices, programs, reload, requests,
             };
 
             static FACTS: Run = Run::new($kernel, &calls::FACTS);
@@ -34,6 +35,7 @@ macro_rules! kernels {
             static LEFTOVERS: Run = Run::new($kernel, &leftovers::SCENARIO);
             static NOTICES: Run = Run::new($kernel, &notices::SCENARIO);
             static RELOAD: Run = Run::new($kernel, &reload::SCENARIO);
+            static COUNTERS: Run = Run::new($kernel, &counters::SCENARIO);
             static BARE: Run = Run::new($kernel, &bare::SCENARIO);
             static NIC: Run = Run::new($kernel, &nic::SCENARIO);
 
@@ -76,6 +78,9 @@ macro_rules! kernels {
                 hooks_follow_a_driver_that_is_reloaded: reload::reloaded(&RELOAD),
                 a_device_may_go_while_it_is_in_use: reload::held(&RELOAD),
                 hooks_of_a_flapping_driver_are_left_alone_for_a_while: reload::quarantined(&RELOAD),
+                counters_are_those_of_sysfs: counters::same_as_sysfs(&COUNTERS),
+                known_traffic_gives_known_counts: counters::known_traffic(&COUNTERS),
+                network_devices_are_read_beside: counters::network_devices(&COUNTERS),
                 without_type_information_hooks_attach_by_other_means: bare::means(&BARE),
                 without_type_information_failures_are_named_alike: bare::failures(&BARE),
                 without_type_information_probes_are_told_apart: bare::probes(&BARE),
