@@ -11,5 +11,6 @@ mod kernel;
 mod output;
 mod packaged;
 mod program;
+mod recorder;
 mod samples;
 mod usage;

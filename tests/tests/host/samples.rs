@@ -50,14 +50,14 @@ fn duckdb_reads_a_sample_file_as_it_is() {
             "min(rx_flows), max(octet_length(rx_flows_sketch)), sum(abs(rx_flows - rx_bytes / 1000 % 40) > 1)",
             json!([0, 16, 0]),
         ),
-        ("typeof(min(time)), typeof(min(rx_bytes))", json!(["TIMESTAMP WITH TIME ZONE", "BIGINT"])),
+        ("typeof(min(time)), typeof(min(rx_bytes))", json!(["TIMESTAMPTZ_NS", "BIGINT"])),
     ];
     for (columns, expected) in rows {
         let found = duckdb::query(&format!("select {columns} from '{file}'")).unwrap();
         assert_eq!(found, [expected], "{columns}");
     }
     let metadata =
-        format!("select value::varchar from parquet_kv_metadata('{file}') where key::varchar = 'fabricscope'");
+        format!("select decode(value) from parquet_kv_metadata('{file}') where key::varchar = 'fabricscope'");
     let found = duckdb::query(&metadata).unwrap();
     let metadata: Value = serde_json::from_str(found[0][0].as_str().unwrap()).unwrap();
     let start = 1_767_225_600_000_000_000_u64;

@@ -5,6 +5,8 @@
 //! missing if it comes back in time. An agent that dies loses what was not written yet: [`limits::FILE_TIME`] and a
 //! piece at most.
 
+#[cfg(test)]
+mod day;
 mod disk;
 mod loss;
 mod memory;
