@@ -97,6 +97,29 @@ int send_udp(char **arguments) {
     return 0;
 }
 
+// Datagrams of these bytes, with this type of service.
+int send_each(char **arguments) {
+    int fd = open_socket(arguments[0], arguments[1], SOCK_DGRAM, 1), tos = (int)number(arguments[2]);
+    if (setsockopt(fd, IPPROTO_IP, IP_TOS, &tos, sizeof tos)) fail("IP_TOS");
+    for (char *text = strtok(arguments[3], ","); text; text = strtok(NULL, ",")) {
+        size_t size = 0;
+        for (unsigned byte; sscanf(text + 2 * size, "%2x", &byte) == 1; size++) buffer[size] = (char)byte;
+        if (send(fd, buffer, size, 0) < 0 && errno != ECONNREFUSED) fail("send");
+    }
+    return 0;
+}
+
+// One datagram from each of so many ports, as fast as can be.
+int send_flows(char **arguments) {
+    long flows = number(arguments[2]);
+    int *sockets = calloc((size_t)flows, sizeof *sockets);
+    if (!sockets) fail("calloc");
+    for (long i = 0; i < flows; i++) sockets[i] = open_socket(arguments[0], arguments[1], SOCK_DGRAM, 1);
+    for (long i = 0; i < flows; i++)
+        if (send(sockets[i], buffer, 100, 0) < 0 && errno != ECONNREFUSED) fail("send");
+    return 0;
+}
+
 int offload(char **arguments) {
     static const struct {
         const char *name;

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a step that fails is a failed test")]
 
 mod bare;
+mod bursts;
 mod calls;
 mod daemon;
 mod drivers;
@@ -22,7 +23,7 @@ macro_rules! kernels {
             use tests::scenario::Run;
 
             use crate::{
-                bare, calls, daemon, drivers, leftovers, load, nic, notices, programs, reload, requests,
+                bare, bursts, calls, daemon, drivers, leftovers, load, nic, notices, programs, reload, requests,
             };
 
             static FACTS: Run = Run::new($kernel, &calls::FACTS);
@@ -36,6 +37,7 @@ macro_rules! kernels {
             static RELOAD: Run = Run::new($kernel, &reload::SCENARIO);
             static BARE: Run = Run::new($kernel, &bare::SCENARIO);
             static NIC: Run = Run::new($kernel, &nic::SCENARIO);
+            static BURSTS: bursts::Run = bursts::Run::new($kernel);
 
             kernels!(@tests
                 known_calls_end_as_the_table_says: calls::facts(&FACTS),
@@ -85,6 +87,10 @@ macro_rules! kernels {
                 the_nic_comes_and_goes: nic::comes_and_goes(&NIC),
                 the_nic_gets_into_trouble: nic::trouble(&NIC),
                 the_nic_can_be_another_drivers: nic::another_driver(&NIC),
+                sampled_packets_are_all_there_are: bursts::conserved(&BURSTS),
+                tunnels_add_their_headers: bursts::packed(&BURSTS),
+                bytes_sent_again_are_those_of_the_socket: bursts::sent_again(&BURSTS),
+                the_sampler_attaches_by_what_the_kernel_has: bursts::means(&BURSTS),
                 nothing_is_left_after_the_end: leftovers::ended(&LEFTOVERS),
                 halting_removes_what_a_killed_agent_left: leftovers::halted(&LEFTOVERS),
                 nothing_runs_after_a_kill_and_the_next_start_cleans_up: leftovers::killed(&LEFTOVERS),
