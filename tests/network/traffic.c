@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #ifndef UDP_SEGMENT
@@ -109,14 +110,18 @@ int send_each(char **arguments) {
     return 0;
 }
 
-// One datagram from each of so many ports, as fast as can be.
+// One datagram from each of so many ports, as fast as can be, and again after a while.
 int send_flows(char **arguments) {
+    const struct timespec pause = {.tv_nsec = 25000000};
     long flows = number(arguments[2]);
     int *sockets = calloc((size_t)flows, sizeof *sockets);
     if (!sockets) fail("calloc");
     for (long i = 0; i < flows; i++) sockets[i] = open_socket(arguments[0], arguments[1], SOCK_DGRAM, 1);
-    for (long i = 0; i < flows; i++)
-        if (send(sockets[i], buffer, 100, 0) < 0 && errno != ECONNREFUSED) fail("send");
+    for (long times = number(arguments[3]); times > 0; times--) {
+        nanosleep(&pause, NULL);
+        for (long i = 0; i < flows; i++)
+            if (send(sockets[i], buffer, 100, 0) < 0 && errno != ECONNREFUSED) fail("send");
+    }
     return 0;
 }
 

@@ -73,7 +73,7 @@ tunnel ipip; through ipip
 tunnel vxlan id 5 dstport 4789; through vxlan
 tunnel geneve id 5; through geneve
 tunnel gretap; through gretap
-ip netns exec a tc qdisc add dev va root netem loss 2%; pack loss 10.77.0.2
+ip netns exec a tc qdisc add dev va root netem loss 10%; pack loss 10.77.0.2
 ip netns exec a tc qdisc replace dev va root netem delay 2ms; pack delay 10.77.0.2
 ip netns exec a tc qdisc del dev va root
 ip netns exec a tc filter show dev va ingress > $out/left; ip netns exec a tc qdisc show dev va >> $out/left
@@ -133,7 +133,8 @@ impl Run {
     fn row(&self, name: &str, netdev: &str, direction: &str) -> Row {
         let rows: Vec<Row> = self.lines(&format!("{name}.rows"));
         let found = rows.iter().find(|row| row.netdev == netdev && row.direction == direction);
-        found.unwrap_or_else(|| panic!("{name}: no {netdev} {direction}:\n{}", self.output().stderr)).clone()
+        assert!(found.is_some(), "{name}: no {netdev} {direction}:\n{}", self.output().stderr);
+        found.unwrap().clone()
     }
 }
 
