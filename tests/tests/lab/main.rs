@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a step that fails is a failed test")]
 
 mod bare;
+mod bursts;
 mod calls;
 mod counters;
 mod daemon;
@@ -23,7 +24,7 @@ macro_rules! kernels {
             use tests::scenario::Run;
 
             use crate::{
-                bare, calls, counters, daemon, drivers, leftovers, load, nic, notices, programs, reload, requests,
+                bare, bursts, calls, counters, daemon, drivers, leftovers, load, nic, notices, programs, reload, requests,
             };
 
             static FACTS: Run = Run::new($kernel, &calls::FACTS);
@@ -38,6 +39,7 @@ macro_rules! kernels {
             static COUNTERS: Run = Run::new($kernel, &counters::SCENARIO);
             static BARE: Run = Run::new($kernel, &bare::SCENARIO);
             static NIC: Run = Run::new($kernel, &nic::SCENARIO);
+            static BURSTS: bursts::Run = bursts::Run::new($kernel);
 
             kernels!(@tests
                 known_calls_end_as_the_table_says: calls::facts(&FACTS),
@@ -91,6 +93,10 @@ macro_rules! kernels {
                 the_nic_comes_and_goes: nic::comes_and_goes(&NIC),
                 the_nic_gets_into_trouble: nic::trouble(&NIC),
                 the_nic_can_be_another_drivers: nic::another_driver(&NIC),
+                sampled_packets_are_all_there_are: bursts::conserved(&BURSTS),
+                tunnels_add_their_headers: bursts::packed(&BURSTS),
+                bytes_sent_again_are_those_of_the_socket: bursts::sent_again(&BURSTS),
+                the_sampler_attaches_by_what_the_kernel_has: bursts::means(&BURSTS),
                 nothing_is_left_after_the_end: leftovers::ended(&LEFTOVERS),
                 halting_removes_what_a_killed_agent_left: leftovers::halted(&LEFTOVERS),
                 nothing_runs_after_a_kill_and_the_next_start_cleans_up: leftovers::killed(&LEFTOVERS),
