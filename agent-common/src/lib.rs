@@ -5,6 +5,7 @@
 //! checks and never has to trust them as Rust values.
 #![no_std]
 
+pub mod bucket;
 pub mod counter;
 pub mod histogram;
 pub mod hook;

@@ -8,19 +8,23 @@ use std::process::ExitCode;
 use std::time::{Duration, SystemTime};
 
 use anyhow::Context as _;
-use jiff::fmt::friendly::SpanParser;
 use terminal_size::terminal_size;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 use tracing::level_filters::LevelFilter;
 
-use crate::config::{Config, limits};
+use crate::bursts::device::Origin;
+use crate::bursts::recorder::{self, Recorder};
+use crate::bursts::sessions::{KernelHost, Sessions};
+use crate::bursts::state::Bursts as State;
+use crate::config::bursts::Bursts;
+use crate::config::{Config, limits, time};
 use crate::counters::collector::Collector;
 use crate::counters::kernel::Kernel;
 use crate::counters::service::Service;
 use crate::daemon::handle::Info;
 use crate::daemon::health::{attached_of, degraded, idle};
-use crate::daemon::run::{Daemon, Setup, ending_signals};
+use crate::daemon::run::{Daemon, Sampling, Setup, ending_signals};
 use crate::daemon::source::Source;
 use crate::daemon::summary::Summary;
 use crate::daemon::{http, tracer::TracerSource};
@@ -42,7 +46,7 @@ pub(crate) struct AgentArgs {
     config: Option<PathBuf>,
 
     /// End by itself after this time, such as 20s or 5m
-    #[arg(long = "for", value_name = "TIME", value_parser = run_time)]
+    #[arg(long = "for", value_name = "TIME", value_parser = time::parse_positive)]
     run_for: Option<Duration>,
 
     /// Show a live summary on standard output, one line each second where that is no terminal
@@ -50,11 +54,6 @@ pub(crate) struct AgentArgs {
     /// Failures are then logged to standard error, and not at all where that is a terminal.
     #[arg(long)]
     summary: bool,
-}
-
-fn run_time(text: &str) -> Result<Duration, String> {
-    let duration = SpanParser::new().parse_unsigned_duration(text).map_err(|error| error.to_string())?;
-    if duration.is_zero() { Err("it would end at once".to_owned()) } else { Ok(duration) }
 }
 
 /// Runs the daemon on this host's kernel.
@@ -101,10 +100,12 @@ async fn serve<S: Source>(
     config.log_failures &= out.is_some();
     let log =
         Log::new(config.fold_window, &info, out.unwrap_or_else(|| Box::new(io::sink()))).context("starting the log")?;
+    super::trace::remove_leftovers(&config.roots);
     let source = start(&config)?;
     announce(&source, &info);
+    let bursts = config.bursts.as_ref().and_then(|wish| sampling(wish, &config, &info));
     let counters = counters(&config).context("starting to read NIC and RDMA counters")?;
-    let setup = Setup { source, config, info, log, summary, counters, run_for: args.run_for, signals };
+    let setup = Setup { source, config, bursts, info, log, summary, counters, run_for: args.run_for, signals };
     let (daemon, handle, asker) = Daemon::new(setup);
     if let Some(listener) = listener {
         tokio::spawn(http::serve(listener, asker));
@@ -164,6 +165,36 @@ impl Drop for Folder {
             // Somebody else may have put something there.
             let _ = std::fs::remove_dir(path);
         }
+    }
+}
+
+/// Starts the burst sampler. The agent runs without it if that fails.
+fn sampling(wish: &Bursts, config: &Config, info: &Info) -> Option<Sampling> {
+    let origin =
+        Origin { host: info.host.clone().unwrap_or_default(), boot_id: info.boot_id.clone().unwrap_or_default() };
+    let host = KernelHost { sysfs: config.roots.sysfs.clone() };
+    match Sessions::start(wish.wish.clone(), origin, Box::new(host)) {
+        Ok((sessions, updates)) => {
+            let recorder = Recorder::start(recorder(wish));
+            let recorder = recorder.inspect_err(|error| tracing::error!("no samples are kept: {error:#}")).ok();
+            Some(Sampling { bursts: State::new(wish.threshold, recorder), updates, sessions })
+        }
+        Err(error) => {
+            tracing::error!("network devices are not sampled: {error:#}");
+            None
+        }
+    }
+}
+
+fn recorder(wish: &Bursts) -> recorder::Settings {
+    let disk = |folder: &PathBuf| recorder::DiskSettings {
+        folder: folder.clone(),
+        age: wish.keep_for,
+        bytes: wish.keep_bytes,
+    };
+    recorder::Settings {
+        memory: usize::try_from(wish.memory).unwrap_or(usize::MAX),
+        disk: wish.directory.as_ref().map(disk),
     }
 }
 
@@ -240,7 +271,8 @@ mod tests {
     fn a_port_in_use_ends_it_before_anything_is_attached() {
         let folder = tempfile::tempdir().unwrap();
         let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-        let text = format!("metrics.listen = '{}'\nrpc.enabled = false", taken.local_addr().unwrap());
+        let text =
+            format!("metrics.listen = '{}'\nrpc.enabled = false\nbursts.enabled = false", taken.local_addr().unwrap());
         let args = write(folder.path(), &text);
         let error = run_with(&args, |_| -> anyhow::Result<Fake> { panic!("attached") }).unwrap_err();
         assert!(error.to_string().contains("metrics.listen"), "{error:#}");
@@ -251,8 +283,10 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let run = folder.path().join("run");
         let socket = run.join("agent.sock");
-        let args =
-            write(folder.path(), &format!("metrics.listen = '127.0.0.1:0'\nrpc.socket = '{}'", socket.display()));
+        let args = write(
+            folder.path(),
+            &format!("metrics.listen = '127.0.0.1:0'\nrpc.socket = '{}'\nbursts.enabled = false", socket.display()),
+        );
         let start = |config: &Config| {
             assert!(config.socket.as_deref().is_some_and(Path::exists), "the socket is there first");
             Ok(Fake::new().0)
@@ -260,14 +294,5 @@ mod tests {
         let status = run_with(&args, start).unwrap();
         assert_eq!(format!("{status:?}"), format!("{:?}", ExitCode::SUCCESS));
         assert!(!run.exists(), "the socket and its folder are gone");
-    }
-
-    #[test]
-    fn times_to_run_have_units() {
-        let rows =
-            [("20s", Some(20)), ("5m", Some(300)), ("1h 1s", Some(3601)), ("20", None), ("0s", None), ("-1s", None)];
-        for (text, seconds) in rows {
-            assert_eq!(run_time(text).ok().map(|time| time.as_secs()), seconds, "{text}");
-        }
     }
 }

@@ -1,8 +1,9 @@
 //! Attaching one hook: whatever takes first of tracepoint, fexit and kprobe event.
 //!
-//! Two kinds of hook skip fexit although they could have it. At the system call boundary of a kernel that preempts, since
-//! a task that is preempted inside the program makes it miss calls of others on that CPU. And in drivers, since an fexit
-//! program holds its module, which could then not be reloaded.
+//! Two kinds of hook skip fexit although they could have it. All of them on a kernel that preempts, since a task that is
+//! preempted inside the program makes it miss runs of others on that CPU: a call would be lost at the boundary, and one
+//! level further in a wrong function would be named. And those in drivers, since an fexit program holds its module, which
+//! could then not be reloaded.
 
 use std::collections::HashMap;
 use std::os::fd::{AsFd as _, OwnedFd};
@@ -14,7 +15,7 @@ use super::btf::{Btf, Returns};
 use super::object::Object;
 use super::state::{How, State};
 use super::sys::{self, Kind, ProgramAccount, Tracing};
-use super::tracefs::{At, Event, Events};
+use super::tracefs::{self, At, Event, Events, Profile};
 use crate::host::symbols::Symbols;
 use crate::probes::{Fails, Hook, Program};
 
@@ -30,6 +31,8 @@ pub(crate) struct Context {
     pub(crate) sysfs: PathBuf,
     /// Where tracefs is.
     pub(crate) tracefs: Option<PathBuf>,
+    /// Whether the kernel knows tracefs at all.
+    pub(crate) tracefs_supported: bool,
     /// The kernel's own type information.
     pub(crate) vmlinux: Option<Btf>,
     /// That of modules, as far as it was asked for; `None` for one that has none.
@@ -74,7 +77,7 @@ impl Attached {
     }
 
     /// Calls that found no return instance free, from a reading of the events' profile.
-    pub(crate) fn missed(&self, profile: &HashMap<String, (u64, u64)>) -> u64 {
+    pub(crate) fn missed(&self, profile: &Profile) -> u64 {
         self.events.iter().filter_map(|event| profile.get(event.name())).map(|(_, missed)| missed).sum()
     }
 }
@@ -99,6 +102,11 @@ impl Context {
             }
         }
         Err(last.unwrap_or_else(|| self.absent(hook)))
+    }
+
+    /// Hits and misses of this process's events.
+    pub(crate) fn profile(&self) -> Profile {
+        self.events.as_ref().map(Events::profile).unwrap_or_default()
     }
 
     /// The functions of a row that this kernel has, with the modules they are in, in the row's order.
@@ -142,11 +150,11 @@ impl Context {
         if let Some(why) = self.wrong_type(hook, module, function) {
             return Err(why);
         }
-        let boundary = matches!(hook.program, Program::Syscall(_));
         let why_not_fexit = if !self.fexit {
             "not wanted".to_owned()
-        } else if boundary && self.preempts {
-            "this kernel preempts, fexit would miss calls".to_owned()
+        } else if self.preempts && self.events.is_ok() {
+            // Without kprobe events fexit is better than nothing: what it misses is counted.
+            "this kernel preempts, fexit would miss runs".to_owned()
         } else if hook.may_not_hold_module() {
             "it would hold the driver's module".to_owned()
         } else {
@@ -243,10 +251,14 @@ impl Context {
 
     fn tracepoint(&self, object: &Object, number: u16, hook: &Hook, program: &str) -> Result<Attached, State> {
         let Some(tracefs) = &self.tracefs else {
-            return Err(State::Unsupported("no tracefs is mounted".to_owned()));
+            return Err(if self.tracefs_supported {
+                State::Waiting(tracefs::NOT_MOUNTED.to_owned())
+            } else {
+                State::Unsupported("this kernel has no tracefs".to_owned())
+            });
         };
         let event = hook.functions.first().copied().unwrap_or_default();
-        let Ok((id, _)) = super::tracefs::fields(tracefs, event) else { return Err(self.absent(hook)) };
+        let Ok((id, _)) = tracefs::fields(tracefs, event) else { return Err(self.absent(hook)) };
         let load = || -> Result<Attached, String> {
             let loaded = object.program(program, hook.name, Kind::Tracepoint).map_err(text)?;
             let (link, perf) = sys::link_event(loaded.as_fd(), id, cookie(number, hook).0).map_err(text)?;

@@ -12,6 +12,7 @@ use agent_common::verb::{VerbKey, interface};
 
 use super::table::{Kind, TABLE};
 use super::*;
+use crate::bursts::fake as bursts;
 use crate::counters::catalogue::{self, Source};
 use crate::counters::readout::{Kind as OfDevice, Place, Readout, Series, Subject};
 use crate::daemon::fake;
@@ -20,6 +21,27 @@ use crate::kernel::state::InFlight;
 /// A page of these, as the first one.
 fn page(snapshot: Option<&Snapshot>, hooks: &[HookState], devices: &RdmaFacts) -> String {
     page_of(&mut Metrics::default(), snapshot, hooks, devices)
+}
+
+/// A page with these network devices on it.
+fn page_with(netdevs: u32, snapshot: Option<&Snapshot>, hooks: &[HookState], devices: &RdmaFacts) -> String {
+    let names: Vec<String> = (0..netdevs).map(|index| format!("eth{index}")).collect();
+    let folder = tempfile::tempdir().unwrap();
+    let bursts = bursts::state(&names, UtcNs(realtime_ns()), folder.path());
+    let losses = [Loss { program: "verbs", stage: "ring", reason: "no_space", count: 3 }];
+    let (info, losses, bursts) = (&fake::info(), &losses[..], Some(&bursts));
+    let reading = Reading {
+        info,
+        snapshot,
+        monotonic_ns: 9_000_000_000,
+        hooks,
+        devices,
+        bursts,
+        counters: None,
+        losses,
+        signatures_evicted: 0,
+    };
+    Metrics::default().page(&reading).unwrap()
 }
 
 fn page_of(metrics: &mut Metrics, snapshot: Option<&Snapshot>, hooks: &[HookState], devices: &RdmaFacts) -> String {
@@ -32,6 +54,7 @@ fn page_of(metrics: &mut Metrics, snapshot: Option<&Snapshot>, hooks: &[HookStat
         monotonic_ns: 9_000_000_000,
         hooks,
         devices,
+        bursts: None,
         counters,
         losses,
         signatures_evicted: 0,
@@ -47,6 +70,7 @@ fn page_of_counters(metrics: &mut Metrics, latest: &Latest, devices: u32) -> Str
         monotonic_ns: 9_000_000_000,
         hooks: &fake::hooks(),
         devices: &fake::devices(devices),
+        bursts: None,
         counters: Some(latest),
         losses: &[],
         signatures_evicted: 0,
@@ -290,6 +314,21 @@ fn what_was_not_measured_is_absent() {
 }
 
 #[test]
+fn a_hook_in_quarantine_is_told() {
+    let mut hooks = fake::hooks();
+    hooks[0] = HookState { state: State::Quarantined("it flaps".into()), transitions: 11, ..hooks[0].clone() };
+    hooks[1].transitions = 2;
+    hooks[2].transitions = 1;
+    let found = series(&page(None, &hooks, &fake::devices(1)));
+    let of = |index: u16| {
+        let name = Hook::by_number(index).unwrap().name;
+        let value = |metric| found.get(&format!("{metric}{{hook=\"{name}\"}}")).map(|value| *value as u64);
+        ["fabricscope_hook_attached", "fabricscope_hook_quarantined"].map(value)
+    };
+    assert_eq!([of(0), of(1), of(2)], [[Some(0), Some(1)], [Some(1), Some(0)], [Some(1), None]]);
+}
+
+#[test]
 fn failures_are_there_from_zero() {
     let found = series(&page(Some(&Snapshot::default()), &fake::hooks(), &fake::devices(2)));
     for device in ["mlx5_0", "mlx5_1"] {
@@ -320,7 +359,7 @@ fn every_metric_of_the_table_can_appear() {
         device_events: full(0).device_events[..1].to_vec(),
         ..full(1)
     };
-    let mut found = series(&page(Some(&snapshot), &fake::hooks(), &fake::devices(9)));
+    let mut found = series(&page_with(1, Some(&snapshot), &fake::hooks(), &fake::devices(9)));
     found.extend(series(&page_of_counters(&mut Metrics::default(), &all_counters(1), 1)));
     for row in TABLE {
         let name = if row.kind == Kind::Histogram { format!("{}_bucket", row.name) } else { row.name.to_owned() };
@@ -333,7 +372,27 @@ fn every_metric_of_the_table_can_appear() {
 #[test]
 fn promtool_has_nothing_to_say() {
     promtool(&page(Some(&full(9)), &fake::hooks(), &fake::devices(9)));
+    promtool(&page_with(9, Some(&full(9)), &fake::hooks(), &fake::devices(9)));
     promtool(&page(None, &[], &RdmaFacts::default()));
+}
+
+#[test]
+fn network_devices_have_few_series_and_bursts_are_counted() {
+    for netdevs in [1, 9, 64] {
+        let found = series(&page_with(netdevs, None, &[], &RdmaFacts::default()));
+        let of = |name: &str| found.keys().filter(|key| key.starts_with(name)).count();
+        let apart = usize::try_from(netdevs).unwrap();
+        assert_eq!(of("fabricscope_netdev_bytes_total"), 2 * apart.min(limits::NETDEV_ACCOUNTS + 1));
+        let each = found.keys().filter(|key| key.contains("netdev=\"eth0\"")).count();
+        assert!(each <= limits::SERIES_PER_NETDEV, "{each}");
+        assert!(found.len() <= limits::SERIES && found["fabricscope_metrics_series_dropped"] == 0.0);
+    }
+    let found = series(&page_with(1, None, &[], &RdmaFacts::default()));
+    let value = |name: &str| found[&format!("fabricscope_{name}{{netdev=\"eth0\",direction=\"rx\"}}")];
+    assert_eq!((value("netdev_bytes_total"), value("bursts_total")), (100_000.0, 1.0));
+    assert!((value("burst_seconds_total") - 0.001).abs() < 1e-9);
+    assert!((value("netdev_peak_utilisation_ratio") - 0.8).abs() < 1e-9);
+    assert_eq!(found["fabricscope_netdev_buckets_lost_total{netdev=\"eth0\"}"], 3.0);
 }
 
 /// Hands the page to promtool, where there is one.

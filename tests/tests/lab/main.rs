@@ -9,6 +9,7 @@ mod daemon;
 mod drivers;
 mod leftovers;
 mod load;
+mod nic;
 mod notices;
 mod programs;
 mod reload;
@@ -21,7 +22,9 @@ macro_rules! kernels {
         mod $module {
             use tests::scenario::Run;
 
-            use crate::{bare, calls, counters, daemon, drivers, leftovers, load, notices, programs, reload, requests};
+            use crate::{
+                bare, calls, counters, daemon, drivers, leftovers, load, nic, notices, programs, reload, requests,
+            };
 
             static FACTS: Run = Run::new($kernel, &calls::FACTS);
             static CALLS: Run = Run::new($kernel, &calls::CALLS);
@@ -34,6 +37,7 @@ macro_rules! kernels {
             static RELOAD: Run = Run::new($kernel, &reload::SCENARIO);
             static COUNTERS: Run = Run::new($kernel, &counters::SCENARIO);
             static BARE: Run = Run::new($kernel, &bare::SCENARIO);
+            static NIC: Run = Run::new($kernel, &nic::SCENARIO);
 
             kernels!(@tests
                 known_calls_end_as_the_table_says: calls::facts(&FACTS),
@@ -52,8 +56,10 @@ macro_rules! kernels {
                 sleeping_calls_are_all_seen: load::block(&LOAD),
                 the_daemons_counters_start_at_zero_and_are_exact: daemon::counters(&DAEMON),
                 a_hanging_call_shows_while_it_hangs: daemon::hanging(&DAEMON),
+                hooks_attach_when_tracefs_is_mounted_later: daemon::mounted_later(&DAEMON),
                 every_row_attaches_whose_function_is_there: drivers::all(&DRIVERS),
                 the_default_set_attaches_and_nothing_else: drivers::default_set(&DRIVERS),
+                hooks_attach_by_what_misses_nothing: drivers::means(&DRIVERS),
                 hooks_do_not_hold_drivers: drivers::drivers_are_not_held(&DRIVERS),
                 functions_return_what_the_table_says: drivers::results_are_what_the_table_says(&DRIVERS),
                 discovery_ends_in_the_default_set: drivers::discovery(&DRIVERS),
@@ -64,6 +70,7 @@ macro_rules! kernels {
                 a_link_that_goes_down_and_up_is_told: notices::link(&NOTICES),
                 a_changed_address_is_told: notices::gid(&NOTICES),
                 a_hanging_call_is_named_while_it_hangs: notices::stuck(&NOTICES),
+                hanging_calls_are_filtered_as_failures_are: notices::stuck_filters(&NOTICES),
                 a_rejected_connection_is_told_with_its_reason: notices::rejected(&NOTICES),
                 an_unreachable_peer_is_told: notices::unreachable(&NOTICES),
                 a_refused_call_of_the_connection_manager_is_named: notices::refused_binding(&NOTICES),
@@ -77,6 +84,13 @@ macro_rules! kernels {
                 without_type_information_hooks_attach_by_other_means: bare::means(&BARE),
                 without_type_information_failures_are_named_alike: bare::failures(&BARE),
                 without_type_information_probes_are_told_apart: bare::probes(&BARE),
+                the_nic_shows_what_is_set: nic::set(&NIC),
+                the_nic_shows_pause_where_it_is_on: nic::pause_names(&NIC),
+                the_nic_fails_where_it_is_told_to: nic::failing(&NIC),
+                the_nic_counts_on_the_kernels_clock: nic::growth(&NIC),
+                the_nic_comes_and_goes: nic::comes_and_goes(&NIC),
+                the_nic_gets_into_trouble: nic::trouble(&NIC),
+                the_nic_can_be_another_drivers: nic::another_driver(&NIC),
                 nothing_is_left_after_the_end: leftovers::ended(&LEFTOVERS),
                 halting_removes_what_a_killed_agent_left: leftovers::halted(&LEFTOVERS),
                 nothing_runs_after_a_kill_and_the_next_start_cleans_up: leftovers::killed(&LEFTOVERS),
