@@ -21,6 +21,10 @@ static const struct mode MODES[] = {
     {"offload", "DEVICE FEATURE on|off", 3, offload},
     {"pass", "DEVICE ingress|egress first|last VERDICT", 4, pass},
     {"drop", "DEVICE ONE_IN", 2, drop},
+    {"idle", "DEVICE empty|clock", 2, idle},
+    {"hold-udp", "ADDRESS PORT", 2, hold_udp},
+    {"cost", "ADDRESS PORT BATCHES DATAGRAMS SIZE REPEAT", 6, cost},
+    {"cost-tcp", "ADDRESS PORT BYTES", 3, cost_tcp},
 };
 
 static int usage(void) {

@@ -25,8 +25,7 @@
 
 static char buffer[65536];
 
-// A socket of the address's family and, if `peer`, connected to it; else bound.
-static int open_socket(const char *address, const char *port, int type, int peer) {
+int open_socket(const char *address, const char *port, int type, int peer) {
     struct addrinfo hints = {.ai_socktype = type, .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV}, *found;
     if (getaddrinfo(address, port, &hints, &found)) fail(address);
     int fd = socket(found->ai_family, type, 0), one = 1;

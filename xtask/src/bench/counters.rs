@@ -119,7 +119,7 @@ fn write_tree(root: &Path) -> Result<usize> {
 }
 
 /// A program that is ended when it is no longer needed.
-struct Running(Child);
+pub(super) struct Running(pub(super) Child);
 
 impl Drop for Running {
     fn drop(&mut self) {
@@ -130,14 +130,14 @@ impl Drop for Running {
 }
 
 impl Running {
-    fn start(command: &mut Command) -> Result<Self> {
+    pub(super) fn start(command: &mut Command) -> Result<Self> {
         let name = command.get_program().to_string_lossy().into_owned();
         command.stdin(Stdio::null()).stderr(Stdio::null());
         Ok(Self(command.spawn().with_context(|| format!("start {name}"))?))
     }
 
     /// CPU time of all threads so far.
-    fn cpu_seconds(&self) -> Result<f64> {
+    pub(super) fn cpu_seconds(&self) -> Result<f64> {
         let folder = PathBuf::from(format!("/proc/{}/task", self.0.id()));
         let mut sum = 0u64;
         for entry in fs::read_dir(&folder).with_context(|| format!("list {}", folder.display()))? {
@@ -223,7 +223,7 @@ fn theirs(tree: &Path, program: &Path, readings: u32) -> Result<Figures> {
     Ok(Figures { seconds: median(seconds)?, cpu_seconds, values })
 }
 
-fn median(mut values: Vec<f64>) -> Result<f64> {
+pub(super) fn median(mut values: Vec<f64>) -> Result<f64> {
     values.sort_by(f64::total_cmp);
     values.get(values.len() / 2).copied().context("nothing was measured")
 }

@@ -58,7 +58,7 @@ pub(crate) struct RecordArgs {
     roots: Roots,
 }
 
-fn interval(text: &str) -> Result<DurationNs, String> {
+pub(super) fn interval(text: &str) -> Result<DurationNs, String> {
     let found = INTERVAL_NAMES.iter().find(|(name, _)| *name == text);
     found.map(|(_, interval)| *interval).ok_or_else(|| "write 100us, 1ms or 10ms".to_owned())
 }

@@ -25,6 +25,9 @@ pub(crate) struct TotalsArgs {
     /// The network device
     #[arg(long, value_name = "NAME")]
     netdev: String,
+    /// How long a bucket lasts: 100us, 1ms or 10ms
+    #[arg(long, value_name = "TIME", default_value = "1ms", value_parser = super::record::interval)]
+    interval: DurationNs,
     /// How long
     #[arg(long = "for", value_name = "TIME", value_parser = time::parse_positive, default_value = "2s", conflicts_with = "command")]
     time: Duration,
@@ -135,7 +138,7 @@ pub(crate) fn run(args: &TotalsArgs, out: &mut impl Write) -> anyhow::Result<Exi
     let options = Options {
         ifindex: before.ifindex,
         netdev: args.netdev.clone(),
-        interval: DurationNs(1_000_000),
+        interval: args.interval,
         slots: SLOTS,
         clsact: args.clsact,
         suspected: args.suspected,
