@@ -9,7 +9,7 @@ mod load;
 mod plot;
 mod record;
 mod report;
-mod show;
+pub(crate) mod show;
 mod svg;
 mod table;
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use analysis::burst::{Burst, Unknown, gaps};
+use analysis::burst::{Burst, Share, Unknown, gaps};
 use analysis::distribution::Distribution;
 use analysis::series::{Direction, DurationNs, Series};
 
@@ -91,6 +91,11 @@ fn show(series: Series, args: &ShowArgs, paper: Paper, out: &mut impl Write) -> 
     }
     out.flush()?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// What `show --plot` prints of a series.
+pub(crate) fn with_plot(series: Series, threshold: Share, paper: Paper) -> String {
+    screen(&Report::of(series, threshold), paper, true)
 }
 
 /// What is printed for people.
