@@ -131,7 +131,7 @@ pub(crate) const COUNTER_PACES_UNTIL_OLD: u32 = 3;
 /// How often the rest of a counter that cannot be read is doubled, from one reading to 63.
 pub(crate) const COUNTER_REST_DOUBLINGS: u32 = 6;
 
-/// Errors in one reading, at least half of what was asked, for which a device is left alone.
+/// Errors in one reading, and nothing else, for which a device is left alone.
 pub(crate) const QUARANTINE_ERRORS: usize = 3;
 
 /// For how long it is left alone the first time.

@@ -12,6 +12,7 @@ mod leftovers;
 mod load;
 mod nic;
 mod notices;
+mod pause;
 mod programs;
 mod reload;
 mod requests;
@@ -24,7 +25,8 @@ macro_rules! kernels {
             use tests::scenario::Run;
 
             use crate::{
-                bare, bursts, calls, counters, daemon, drivers, leftovers, load, nic, notices, programs, reload, requests,
+                bare, bursts, calls, counters, daemon, drivers, leftovers, load, nic, notices, pause, programs, reload,
+                requests,
             };
 
             static FACTS: Run = Run::new($kernel, &calls::FACTS);
@@ -36,6 +38,7 @@ macro_rules! kernels {
             static LEFTOVERS: Run = Run::new($kernel, &leftovers::SCENARIO);
             static NOTICES: Run = Run::new($kernel, &notices::SCENARIO);
             static RELOAD: Run = Run::new($kernel, &reload::SCENARIO);
+            static PAUSE: Run = Run::new($kernel, &pause::SCENARIO);
             static COUNTERS: Run = Run::new($kernel, &counters::SCENARIO);
             static BARE: Run = Run::new($kernel, &bare::SCENARIO);
             static NIC: Run = Run::new($kernel, &nic::SCENARIO);
@@ -83,6 +86,11 @@ macro_rules! kernels {
                 counters_are_those_of_sysfs: counters::same_as_sysfs(&COUNTERS),
                 known_traffic_gives_known_counts: counters::known_traffic(&COUNTERS),
                 network_devices_are_read_beside: counters::network_devices(&COUNTERS),
+                pause_is_a_share_of_the_time_by_direction: pause::by_direction(&PAUSE),
+                pause_is_said_in_words: pause::in_words(&PAUSE),
+                counters_wrap_and_begin_again: pause::wraps_and_resets(&PAUSE),
+                counters_that_fail_do_so_alone: pause::fails_alone(&PAUSE),
+                a_device_that_answers_errors_is_left_alone: pause::left_alone(&PAUSE),
                 without_type_information_hooks_attach_by_other_means: bare::means(&BARE),
                 without_type_information_failures_are_named_alike: bare::failures(&BARE),
                 without_type_information_probes_are_told_apart: bare::probes(&BARE),
