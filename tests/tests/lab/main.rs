@@ -4,6 +4,7 @@
 
 mod bare;
 mod bursts;
+mod bursts_roce;
 mod calls;
 mod daemon;
 mod drivers;
@@ -23,7 +24,7 @@ macro_rules! kernels {
             use tests::scenario::Run;
 
             use crate::{
-                bare, bursts, calls, daemon, drivers, leftovers, load, nic, notices, programs, reload, requests,
+                bare, bursts, bursts_roce, calls, daemon, drivers, leftovers, load, nic, notices, programs, reload, requests,
             };
 
             static FACTS: Run = Run::new($kernel, &calls::FACTS);
@@ -37,6 +38,7 @@ macro_rules! kernels {
             static RELOAD: Run = Run::new($kernel, &reload::SCENARIO);
             static BARE: Run = Run::new($kernel, &bare::SCENARIO);
             static NIC: Run = Run::new($kernel, &nic::SCENARIO);
+            static ROCE: Run = Run::new($kernel, &bursts_roce::SCENARIO);
             static BURSTS: bursts::Run = bursts::Run::new($kernel);
 
             kernels!(@tests
@@ -87,6 +89,8 @@ macro_rules! kernels {
                 the_nic_comes_and_goes: nic::comes_and_goes(&NIC),
                 the_nic_gets_into_trouble: nic::trouble(&NIC),
                 the_nic_can_be_another_drivers: nic::another_driver(&NIC),
+                sampled_rocev2_is_what_the_driver_counts: bursts_roce::packets(&ROCE),
+                lost_rocev2_shows_as_sent_again: bursts_roce::losses(&ROCE),
                 sampled_packets_are_all_there_are: bursts::conserved(&BURSTS),
                 tunnels_add_their_headers: bursts::packed(&BURSTS),
                 bytes_sent_again_are_those_of_the_socket: bursts::sent_again(&BURSTS),
