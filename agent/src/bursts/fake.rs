@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::io;
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -12,6 +13,7 @@ use anyhow::bail;
 
 use super::device::Attached;
 use super::drain::Buckets;
+use super::recorder::{DiskSettings, Recorder, Settings};
 use super::sessions::{DeviceState, Host, Read, State, Update};
 use super::state::Bursts;
 use crate::host::links::Link;
@@ -149,9 +151,11 @@ pub(crate) fn update(netdevs: &[String], now: UtcNs) -> Update {
     }
 }
 
-/// The loop's part after one such update.
-pub(crate) fn state(netdevs: &[String], now: UtcNs) -> Bursts {
-    let mut bursts = Bursts::new(Share::DEFAULT);
+/// The loop's part after one such update, with a recorder that may write to this folder.
+pub(crate) fn state(netdevs: &[String], now: UtcNs, folder: &Path) -> Bursts {
+    let disk = DiskSettings { folder: folder.to_owned(), age: Duration::from_secs(60), bytes: 1 << 20 };
+    let recorder = Recorder::start(Settings { memory: 1 << 20, disk: Some(disk) }).unwrap();
+    let mut bursts = Bursts::new(Share::DEFAULT, Some(recorder));
     bursts.take(update(netdevs, now));
     bursts
 }

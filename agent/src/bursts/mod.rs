@@ -10,7 +10,6 @@ pub(crate) mod drain;
 pub(crate) mod fake;
 pub(crate) mod file;
 pub(crate) mod follow;
-#[cfg_attr(not(test), expect(dead_code, reason = "the loop that samples pushes into it"))]
 pub(crate) mod recorder;
 pub(crate) mod run;
 pub(crate) mod sessions;

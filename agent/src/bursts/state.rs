@@ -1,12 +1,14 @@
 //! The loop's part of the burst sampler: takes what the thread read, accounts for it, and hands it to the recorder.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use analysis::burst::Share;
 use analysis::series::{BitsPerSecond, UtcNs};
 
 use super::account::{Account, Sizes};
+use super::recorder::{self, Recorder};
 use super::sessions::{DeviceState, State, Update};
 use crate::config::limits;
 use crate::kernel::ProgramAccount;
@@ -35,6 +37,8 @@ pub(crate) struct Live {
 #[derive(Debug)]
 pub(crate) struct Bursts {
     threshold: Share,
+    /// Keeps what was read.
+    pub(crate) recorder: Option<Arc<Recorder>>,
     /// Devices that are wanted, as they fare.
     pub(crate) devices: Vec<DeviceState>,
     /// What each has come to, those that are gone too.
@@ -55,9 +59,10 @@ pub(crate) struct Bursts {
 
 impl Bursts {
     /// Nothing yet.
-    pub(crate) fn new(threshold: Share) -> Self {
+    pub(crate) fn new(threshold: Share, recorder: Option<Recorder>) -> Self {
         Self {
             threshold,
+            recorder: recorder.map(Arc::new),
             devices: Vec::new(),
             accounts: BTreeMap::new(),
             sizes: <[Sizes; 2]>::default(),
@@ -84,6 +89,9 @@ impl Bursts {
             self.devices = devices;
         }
         for read in &update.reads {
+            if let Some(recorder) = &self.recorder {
+                recorder.push(&read.series);
+            }
             let name = self.account_name(&read.series.netdev);
             let account = self.accounts.entry(name).or_default();
             account.take(&read.series, read.totals.as_ref(), self.threshold, &mut self.sizes);
@@ -143,9 +151,17 @@ impl Bursts {
 
     /// What does not run as configured and why, one sentence each.
     pub(crate) fn degraded(&self) -> impl Iterator<Item = String> {
-        self.devices.iter().filter_map(|device| match &device.state {
-            State::Failed(why) => Some(format!("network device {} cannot be sampled: {why}", device.netdev)),
-            State::Sampled { .. } | State::Left(_) => None,
-        })
+        let recorder = self.recorder.as_ref().and_then(|recorder| match recorder.status().state {
+            recorder::State::MemoryOnly | recorder::State::Recording => None,
+            recorder::State::DiskFull(why) => Some(format!("no files of samples, the disk is full: {why}")),
+            recorder::State::DiskRefuses(why) => Some(format!("no files of samples: {why}")),
+        });
+        self.devices
+            .iter()
+            .filter_map(|device| match &device.state {
+                State::Failed(why) => Some(format!("network device {} cannot be sampled: {why}", device.netdev)),
+                State::Sampled { .. } | State::Left(_) => None,
+            })
+            .chain(recorder)
     }
 }

@@ -14,10 +14,14 @@ use tokio::time::timeout;
 use tracing::level_filters::LevelFilter;
 
 use crate::bursts::device::Origin;
+use crate::bursts::recorder::{self, Recorder};
 use crate::bursts::sessions::{KernelHost, Sessions};
 use crate::bursts::state::Bursts as State;
 use crate::config::bursts::Bursts;
 use crate::config::{Config, limits, time};
+use crate::counters::collector::Collector;
+use crate::counters::kernel::Kernel;
+use crate::counters::service::Service;
 use crate::daemon::handle::Info;
 use crate::daemon::health::{attached_of, degraded, idle};
 use crate::daemon::run::{Daemon, Sampling, Setup, ending_signals};
@@ -100,7 +104,8 @@ async fn serve<S: Source>(
     let source = start(&config)?;
     announce(&source, &info);
     let bursts = config.bursts.as_ref().and_then(|wish| sampling(wish, &config, &info));
-    let setup = Setup { source, config, bursts, info, log, summary, run_for: args.run_for, signals };
+    let counters = counters(&config).context("starting to read NIC and RDMA counters")?;
+    let setup = Setup { source, config, bursts, info, log, summary, counters, run_for: args.run_for, signals };
     let (daemon, handle, asker) = Daemon::new(setup);
     if let Some(listener) = listener {
         tokio::spawn(http::serve(listener, asker));
@@ -124,6 +129,16 @@ async fn serve<S: Source>(
     drop(source?);
     drop(folder);
     Ok(())
+}
+
+/// The reader of NIC and RDMA counters, if they are wanted.
+fn counters(config: &Config) -> io::Result<Option<Service>> {
+    if !config.counters {
+        return Ok(None);
+    }
+    let (roots, filter) = (config.roots.clone(), config.counters_filter.clone());
+    let collector = Collector::new(roots, filter, false, Box::new(Kernel::new()?));
+    Service::start(collector, config.counters_every).map(Some)
 }
 
 /// The socket's folder. One that was not there goes with the agent; systemd makes and removes its own.
@@ -159,11 +174,27 @@ fn sampling(wish: &Bursts, config: &Config, info: &Info) -> Option<Sampling> {
         Origin { host: info.host.clone().unwrap_or_default(), boot_id: info.boot_id.clone().unwrap_or_default() };
     let host = KernelHost { sysfs: config.roots.sysfs.clone() };
     match Sessions::start(wish.wish.clone(), origin, Box::new(host)) {
-        Ok((sessions, updates)) => Some(Sampling { bursts: State::new(wish.threshold), updates, sessions }),
+        Ok((sessions, updates)) => {
+            let recorder = Recorder::start(recorder(wish));
+            let recorder = recorder.inspect_err(|error| tracing::error!("no samples are kept: {error:#}")).ok();
+            Some(Sampling { bursts: State::new(wish.threshold, recorder), updates, sessions })
+        }
         Err(error) => {
             tracing::error!("network devices are not sampled: {error:#}");
             None
         }
+    }
+}
+
+fn recorder(wish: &Bursts) -> recorder::Settings {
+    let disk = |folder: &PathBuf| recorder::DiskSettings {
+        folder: folder.clone(),
+        age: wish.keep_for,
+        bytes: wish.keep_bytes,
+    };
+    recorder::Settings {
+        memory: usize::try_from(wish.memory).unwrap_or(usize::MAX),
+        disk: wish.directory.as_ref().map(disk),
     }
 }
 

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use analysis::series::UtcNs;
 
-use super::handle::{Command, Info, Loss, Status};
+use super::handle::{Command, Info, Loss, Refused, Samples, Status};
 use super::health::{Health, attached_of, degraded, health, idle};
 use super::losses::{UserLosses, losses};
 use super::source::Source;
@@ -16,6 +16,7 @@ use super::watchers::Watchers;
 use super::{Flow, Input, Scrape};
 use crate::bursts::state::Bursts;
 use crate::config::{Config, limits};
+use crate::counters::service::Service;
 use crate::event::Event;
 use crate::kernel::clock::{monotonic_ns, realtime_ns};
 use crate::kernel::state::Snapshot;
@@ -47,6 +48,7 @@ pub(super) struct State<S> {
     commands_refused: Arc<AtomicU64>,
     scrapes_refused: Arc<AtomicU64>,
     summary: Option<Summary>,
+    counters: Option<Service>,
     ticks: u64,
     /// When the measuring of run times began or is to begin again.
     measuring: Option<Instant>,
@@ -66,6 +68,7 @@ pub(super) struct Parts<S> {
     pub(super) info: Info,
     pub(super) log: Log,
     pub(super) summary: Option<Summary>,
+    pub(super) counters: Option<Service>,
     pub(super) commands_refused: Arc<AtomicU64>,
     pub(super) scrapes_refused: Arc<AtomicU64>,
 }
@@ -88,6 +91,7 @@ impl<S: Source> State<S> {
             commands_refused: parts.commands_refused,
             scrapes_refused: parts.scrapes_refused,
             summary: parts.summary,
+            counters: parts.counters,
             ticks: 0,
             measuring: None,
             measured: now,
@@ -254,14 +258,30 @@ impl<S: Source> State<S> {
                 drop(answer.send(self.status()));
             }
             Command::ListHooks(answer) => drop(answer.send(self.source.hooks())),
+            Command::Samples(samples) => self.samples(samples),
             Command::Watch(watch) => self.watchers.add(watch),
         }
+    }
+
+    /// Unpacking takes its time: it is done elsewhere.
+    fn samples(&self, asked: Samples) {
+        let Some(recorder) = self.bursts.as_ref().and_then(|bursts| bursts.recorder.clone()) else {
+            drop(asked.answer.send(Err(Refused::NotKept)));
+            return;
+        };
+        tokio::task::spawn_blocking(move || {
+            let names = asked.netdev.clone().map_or_else(|| recorder.netdevs(), |name| vec![name]);
+            let series: Vec<_> = names.iter().filter_map(|name| recorder.last(name, asked.last)).collect();
+            let missing = asked.netdev.filter(|_| series.is_empty());
+            drop(asked.answer.send(missing.map_or(Ok(series), |name| Err(Refused::NoSamples(name)))));
+        });
     }
 
     fn page(&mut self) -> Result<String, String> {
         self.read_counters(Instant::now());
         let hooks = self.source.hooks();
         let losses = self.losses(&hooks);
+        let counters = self.counters.as_ref().and_then(Service::latest);
         self.metrics.page(&Reading {
             info: &self.info,
             snapshot: self.taken.as_ref().map(|taken| &taken.snapshot),
@@ -269,6 +289,7 @@ impl<S: Source> State<S> {
             hooks: &hooks,
             devices: self.source.devices(),
             bursts: self.bursts.as_ref(),
+            counters: counters.as_deref(),
             losses: &losses,
             signatures_evicted: self.log.evicted(),
         })
@@ -289,8 +310,10 @@ impl<S: Source> State<S> {
         self.user.log = self.log.lost();
         self.user.commands = self.commands_refused.load(Ordering::Relaxed);
         self.user.bursts = self.bursts.as_ref().map_or(0, |bursts| bursts.updates_lost);
+        let recorder = self.bursts.as_ref().and_then(|bursts| bursts.recorder.as_ref());
+        let recorder = recorder.map(|recorder| recorder.status().losses);
         self.user.scrapes = self.scrapes_refused.load(Ordering::Relaxed);
-        losses(self.taken.as_ref().map(|taken| &taken.snapshot), hooks, &self.user)
+        losses(self.taken.as_ref().map(|taken| &taken.snapshot), hooks, &self.user, recorder)
     }
 
     fn status(&mut self) -> Status {

@@ -7,6 +7,7 @@ use analysis::series::{Direction, UtcNs};
 use super::page::{Page, Value};
 use super::table::Metric;
 use crate::bursts::account::{Account, Histogram};
+use crate::bursts::recorder::{self, Status};
 use crate::bursts::sessions::State;
 use crate::bursts::state::Bursts;
 use crate::kernel::sampler::Means;
@@ -44,9 +45,27 @@ pub(super) fn add(page: &mut Page, bursts: &Bursts, now: UtcNs) {
         page.add(Metric::RunCount, &["bursts"], Value::Whole(bursts.runs.run_count));
         page.add(Metric::RunTime, &["bursts"], Value::Real(bursts.runs.run_time_ns as f64 * 1e-9));
     }
+    if let Some(recorder) = &bursts.recorder {
+        add_recorder(page, &recorder.status());
+    }
     page.add(Metric::BurstDrains, &[], Value::Whole(bursts.drains));
     page.add(Metric::BurstDrainTime, &[], Value::Real(bursts.drain_time.as_secs_f64()));
     page.add(Metric::ClockSteps, &[], Value::Whole(bursts.clock_steps));
+}
+
+fn add_recorder(page: &mut Page, status: &Status) {
+    page.add(Metric::RecorderBytes, &["memory"], Value::Whole(status.memory_bytes));
+    if status.state != recorder::State::MemoryOnly {
+        page.add(Metric::RecorderBytes, &["disk"], Value::Whole(status.file_bytes));
+        page.add(Metric::RecorderFiles, &[], Value::Whole(status.files));
+    }
+    let state = match status.state {
+        recorder::State::MemoryOnly => "memory_only",
+        recorder::State::Recording => "recording",
+        recorder::State::DiskFull(_) => "disk_full",
+        recorder::State::DiskRefuses(_) => "disk_refuses",
+    };
+    page.add(Metric::RecorderState, &[state], Value::Whole(1));
 }
 
 #[expect(clippy::cast_precision_loss, reason = "seconds and shares need no more than 53 bits")]

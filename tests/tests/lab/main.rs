@@ -6,6 +6,7 @@ mod bare;
 mod bursts;
 mod bursts_roce;
 mod calls;
+mod counters;
 mod daemon;
 mod drivers;
 mod leftovers;
@@ -24,7 +25,7 @@ macro_rules! kernels {
             use tests::scenario::Run;
 
             use crate::{
-                bare, bursts, bursts_roce, calls, daemon, drivers, leftovers, load, nic, notices, programs, reload, requests,
+                bare, bursts, bursts_roce, calls, counters, daemon, drivers, leftovers, load, nic, notices, programs, reload, requests,
             };
 
             static FACTS: Run = Run::new($kernel, &calls::FACTS);
@@ -36,6 +37,7 @@ macro_rules! kernels {
             static LEFTOVERS: Run = Run::new($kernel, &leftovers::SCENARIO);
             static NOTICES: Run = Run::new($kernel, &notices::SCENARIO);
             static RELOAD: Run = Run::new($kernel, &reload::SCENARIO);
+            static COUNTERS: Run = Run::new($kernel, &counters::SCENARIO);
             static BARE: Run = Run::new($kernel, &bare::SCENARIO);
             static NIC: Run = Run::new($kernel, &nic::SCENARIO);
             static ROCE: Run = Run::new($kernel, &bursts_roce::SCENARIO);
@@ -58,6 +60,7 @@ macro_rules! kernels {
                 sleeping_calls_are_all_seen: load::block(&LOAD),
                 the_daemons_counters_start_at_zero_and_are_exact: daemon::counters(&DAEMON),
                 a_hanging_call_shows_while_it_hangs: daemon::hanging(&DAEMON),
+                hooks_attach_when_tracefs_is_mounted_later: daemon::mounted_later(&DAEMON),
                 every_row_attaches_whose_function_is_there: drivers::all(&DRIVERS),
                 the_default_set_attaches_and_nothing_else: drivers::default_set(&DRIVERS),
                 hooks_attach_by_what_misses_nothing: drivers::means(&DRIVERS),
@@ -79,6 +82,9 @@ macro_rules! kernels {
                 hooks_follow_a_driver_that_is_reloaded: reload::reloaded(&RELOAD),
                 a_device_may_go_while_it_is_in_use: reload::held(&RELOAD),
                 hooks_of_a_flapping_driver_are_left_alone_for_a_while: reload::quarantined(&RELOAD),
+                counters_are_those_of_sysfs: counters::same_as_sysfs(&COUNTERS),
+                known_traffic_gives_known_counts: counters::known_traffic(&COUNTERS),
+                network_devices_are_read_beside: counters::network_devices(&COUNTERS),
                 without_type_information_hooks_attach_by_other_means: bare::means(&BARE),
                 without_type_information_failures_are_named_alike: bare::failures(&BARE),
                 without_type_information_probes_are_told_apart: bare::probes(&BARE),

@@ -5,6 +5,8 @@
 //! missing if it comes back in time. An agent that dies loses what was not written yet: [`limits::FILE_TIME`] and a
 //! piece at most.
 
+#[cfg(test)]
+mod day;
 mod disk;
 mod loss;
 mod memory;
@@ -150,7 +152,7 @@ impl Recorder {
                 // It was packed here.
                 Form::Packed(bytes) => file::unpack(bytes).ok()?,
             };
-            let appended = last.as_mut().is_some_and(|series| series.append(&piece));
+            let appended = last.as_mut().is_some_and(|series| series.continue_with(&piece));
             if !appended {
                 last = Some(piece);
             }

@@ -165,7 +165,7 @@ fn a_full_disk_is_a_state_and_nothing_is_missing_when_it_has_room_again() {
     drop(recorder);
     let mut files = kept.lock().unwrap().clone();
     let mut all = files.remove(0);
-    assert!(files.iter().all(|file| all.append(file)));
+    assert!(files.iter().all(|file| all.continue_with(file)));
     assert_eq!(all, piece("eth0", 0, (count + 1) * 1024));
 }
 

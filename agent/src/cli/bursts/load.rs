@@ -1,14 +1,16 @@
 //! The series that a command looks at: read from files, pieces of one device joined, completed by hand.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use analysis::burst::Share;
-use analysis::series::{BitsPerSecond, Series, Span, UtcNs};
+use analysis::series::{BitsPerSecond, DurationNs, Series, Span, UtcNs};
 use jiff::Timestamp;
 
 use crate::bursts::file;
-use crate::config::limits;
+use crate::cli::client::{Agent, SocketArgs};
 use crate::config::rate::rate;
+use crate::config::{limits, time};
 use crate::terminal::clean;
 
 /// What bursts are measured against.
@@ -65,6 +67,12 @@ fn utc(text: &str) -> Result<UtcNs, String> {
     ns.map(UtcNs).ok_or_else(|| "write a day and a time, such as \"2026-11-29 21:05:12.5\"".to_owned())
 }
 
+/// A length of time with its unit.
+pub(crate) fn length(text: &str) -> Result<DurationNs, String> {
+    let ns = u64::try_from(time::parse(text)?.as_nanos()).ok().filter(|ns| *ns > 0);
+    ns.map(DurationNs).ok_or_else(|| "write a time that is more than nothing, such as 10ms".to_owned())
+}
+
 fn threshold(text: &str) -> Result<f64, String> {
     let share = text.parse().ok().and_then(Share::new).map(Share::value);
     share.ok_or_else(|| "write a share of the line rate: more than 0, at most 1, such as 0.5".to_owned())
@@ -93,6 +101,22 @@ pub(crate) fn files(paths: &[PathBuf]) -> anyhow::Result<Vec<Series>> {
         }
     }
     Ok(groups.into_iter().map(Series::join).collect())
+}
+
+/// What the agent of this host has in memory of one device, or of all that have samples.
+///
+/// # Errors
+///
+/// If no agent runs, or it has nothing.
+pub(crate) fn last(socket: &SocketArgs, netdev: Option<&str>, last: Duration) -> anyhow::Result<Vec<Series>> {
+    let last = DurationNs(u64::try_from(last.as_nanos()).unwrap_or(u64::MAX));
+    let mut found = Agent::connect(socket.path())?.samples(netdev, last)?;
+    found.retain(|series| !series.covered.is_empty());
+    anyhow::ensure!(
+        !found.is_empty(),
+        "the agent has no samples yet: `fabricscope status` says which devices are sampled"
+    );
+    Ok(found)
 }
 
 /// Whether two series are of the same device in the same boot, and can be one.

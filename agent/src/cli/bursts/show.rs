@@ -3,6 +3,7 @@
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use analysis::burst::{Burst, Unknown, gaps};
 use analysis::distribution::Distribution;
@@ -13,14 +14,23 @@ use super::report::{QUANTILES, Report};
 use super::table::{FIELDS, Row};
 use super::{Output, field, format, json, plot, svg};
 use crate::bursts::file;
+use crate::cli::client::SocketArgs;
+use crate::config::time;
 use crate::terminal::{Paper, clean};
 
 /// Arguments of `fabricscope bursts show`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ShowArgs {
-    /// Files of one device, such as those of consecutive minutes
-    #[arg(required = true, value_name = "FILE")]
+    /// Sample files; those of one device, such as of consecutive minutes, are joined
+    #[arg(required_unless_present = "last", value_name = "FILE")]
     files: Vec<PathBuf>,
+
+    /// The last so many seconds that the agent of this host has in memory, such as 60s, in place of files
+    #[arg(long, value_name = "TIME", value_parser = time::parse_positive, conflicts_with = "files")]
+    last: Option<Duration>,
+
+    #[command(flatten)]
+    socket: SocketArgs,
 
     /// Only this network device
     #[arg(long, value_name = "DEVICE")]
@@ -49,23 +59,39 @@ pub(crate) struct ShowArgs {
 ///
 /// # Errors
 ///
-/// If a file cannot be read, if files are of several devices, or if the picture or `out` cannot be written.
+/// If a file cannot be read or the agent cannot be asked, if there is nothing to show, or if the picture or `out` cannot
+/// be written.
 pub(crate) fn run(args: &ShowArgs, out: &mut impl Write) -> anyhow::Result<ExitCode> {
-    let mut all = load::files(&args.files)?;
+    let mut all = match args.last {
+        Some(last) => load::last(&args.socket, args.netdev.as_deref(), last)?,
+        None => load::files(&args.files)?,
+    };
     if let Some(netdev) = &args.netdev {
         let seen = load::names(&all);
         all.retain(|series| series.netdev == *netdev);
         anyhow::ensure!(!all.is_empty(), "no samples of {netdev} there, only of {seen}");
     }
-    anyhow::ensure!(
-        all.len() < 2,
-        "samples of several devices: {}; choose one with --netdev or its files, or see `fabricscope bursts compare`",
-        load::names(&all)
-    );
-    show(all.pop().unwrap_or_default(), args, Paper::of_stdout(), out)
+    show_all(all, args, Paper::of_stdout(), out)
 }
 
-fn show(series: Series, args: &ShowArgs, paper: Paper, out: &mut impl Write) -> anyhow::Result<ExitCode> {
+/// One device after the other.
+fn show_all(all: Vec<Series>, args: &ShowArgs, paper: Paper, out: &mut impl Write) -> anyhow::Result<ExitCode> {
+    anyhow::ensure!(
+        args.svg.is_none() || all.len() == 1,
+        "a picture is of one device, these are {}: choose one with --netdev",
+        load::names(&all)
+    );
+    for (number, series) in all.into_iter().enumerate() {
+        if number > 0 && args.output == Output::Table {
+            writeln!(out)?;
+        }
+        show(series, args, paper, out)?;
+    }
+    out.flush()?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn show(series: Series, args: &ShowArgs, paper: Paper, out: &mut impl Write) -> anyhow::Result<()> {
     let mut series = args.time.part(series);
     args.device.complete(&mut series);
     let report = Report::of(series, args.device.threshold());
@@ -73,11 +99,9 @@ fn show(series: Series, args: &ShowArgs, paper: Paper, out: &mut impl Write) -> 
         file::put(path, svg::show::picture(&report)?.as_bytes())?;
     }
     match args.output {
-        Output::Json => json::show(&report, out)?,
-        Output::Table => out.write_all(screen(&report, paper, args.plot).as_bytes())?,
+        Output::Json => json::show(&report, out),
+        Output::Table => Ok(out.write_all(screen(&report, paper, args.plot).as_bytes())?),
     }
-    out.flush()?;
-    Ok(ExitCode::SUCCESS)
 }
 
 /// What is printed for people.
