@@ -4,6 +4,7 @@
 
 mod bare;
 mod bursts;
+mod bursts_roce;
 mod calls;
 mod counters;
 mod daemon;
@@ -25,8 +26,8 @@ macro_rules! kernels {
             use tests::scenario::Run;
 
             use crate::{
-                bare, bursts, calls, counters, daemon, drivers, leftovers, load, nic, notices, pause, programs, reload,
-                requests,
+                bare, bursts, bursts_roce, calls, counters, daemon, drivers, leftovers, load, nic, notices, pause, programs,
+                reload, requests,
             };
 
             static FACTS: Run = Run::new($kernel, &calls::FACTS);
@@ -42,6 +43,7 @@ macro_rules! kernels {
             static COUNTERS: Run = Run::new($kernel, &counters::SCENARIO);
             static BARE: Run = Run::new($kernel, &bare::SCENARIO);
             static NIC: Run = Run::new($kernel, &nic::SCENARIO);
+            static ROCE: Run = Run::new($kernel, &bursts_roce::SCENARIO);
             static BURSTS: bursts::Run = bursts::Run::new($kernel);
 
             kernels!(@tests
@@ -101,6 +103,8 @@ macro_rules! kernels {
                 the_nic_comes_and_goes: nic::comes_and_goes(&NIC),
                 the_nic_gets_into_trouble: nic::trouble(&NIC),
                 the_nic_can_be_another_drivers: nic::another_driver(&NIC),
+                sampled_rocev2_is_what_the_driver_counts: bursts_roce::packets(&ROCE),
+                lost_rocev2_shows_as_sent_again: bursts_roce::losses(&ROCE),
                 sampled_packets_are_all_there_are: bursts::conserved(&BURSTS),
                 tunnels_add_their_headers: bursts::packed(&BURSTS),
                 bytes_sent_again_are_those_of_the_socket: bursts::sent_again(&BURSTS),
