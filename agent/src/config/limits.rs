@@ -43,6 +43,12 @@ pub(crate) const LINKS_EVERY: Duration = Duration::from_secs(10);
 /// Network devices that are accounted for apart, those that are gone too; further ones share one account.
 pub(crate) const NETDEV_ACCOUNTS: usize = 32;
 
+/// How much of the last time is told when a run with a summary ends.
+pub(crate) const TOLD: DurationNs = DurationNs(60_000_000_000);
+
+/// Network devices that are told of then.
+pub(crate) const DEVICES_TOLD: usize = 4;
+
 /// How far ahead the start of a run may lie.
 pub(crate) const RUN_AHEAD: DurationNs = DurationNs(24 * 3_600_000_000_000);
 
