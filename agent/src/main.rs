@@ -3,6 +3,7 @@
 mod bursts;
 mod cli;
 mod config;
+mod counters;
 mod daemon;
 #[cfg(test)]
 mod documentation;

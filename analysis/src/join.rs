@@ -27,7 +27,7 @@ impl Series {
         covered.into_iter().chain(sample).max()
     }
 
-    /// Whether [`append`](Self::append) takes the other.
+    /// Whether [`continue_with`](Self::continue_with) takes the other.
     #[must_use]
     pub fn continues_in(&self, next: &Self) -> bool {
         let in_order = match (self.end(), next.start()) {
@@ -39,7 +39,7 @@ impl Series {
 
     /// Adds a piece that follows on this one; `false`, and nothing is changed, if it does not follow: it is of another
     /// source, or begins before this one ends. The clock's error is the larger one, unknown if either is.
-    pub fn append(&mut self, next: &Self) -> bool {
+    pub fn continue_with(&mut self, next: &Self) -> bool {
         if !self.continues_in(next) {
             return false;
         }
@@ -115,7 +115,7 @@ mod tests {
         for cut in 1..whole.len() {
             let (before, after) = whole.split_at(cut);
             let mut joined = series(before);
-            assert!(joined.append(&later(after, cut)), "{cut}");
+            assert!(joined.continue_with(&later(after, cut)), "{cut}");
             assert_eq!(joined, series(whole), "{cut}");
         }
     }
@@ -138,7 +138,7 @@ mod tests {
         }
         for (next, expected) in rows {
             let mut joined = first.clone();
-            assert_eq!(joined.append(&next), expected, "{next:?}");
+            assert_eq!(joined.continue_with(&next), expected, "{next:?}");
             assert_eq!(joined == first, !expected);
         }
     }
@@ -147,11 +147,11 @@ mod tests {
     fn an_unknown_clock_stays_unknown() {
         let (mut first, mut next) = (series("1"), later("1", 1));
         next.clock_error = Some(DurationNs(1 << 40));
-        assert!(first.append(&next));
+        assert!(first.continue_with(&next));
         assert_eq!(first.clock_error, next.clock_error);
         next = later("1", 2);
         next.clock_error = None;
-        assert!(first.append(&next));
+        assert!(first.continue_with(&next));
         assert_eq!(first.clock_error, None);
     }
 

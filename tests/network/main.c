@@ -15,6 +15,8 @@ static const struct mode MODES[] = {
     {"serve-udp", "ADDRESS PORT", 2, serve_udp},
     {"send-tcp", "ADDRESS PORT BYTES", 3, send_tcp},
     {"send-udp", "ADDRESS PORT COUNT SIZE SEGMENT", 5, send_udp},
+    {"send-each", "ADDRESS PORT TOS HEX,HEX...", 4, send_each},
+    {"send-flows", "ADDRESS PORT FLOWS TIMES", 4, send_flows},
     {"offload", "DEVICE FEATURE on|off", 3, offload},
     {"pass", "DEVICE ingress|egress first|last VERDICT", 4, pass},
     {"drop", "DEVICE ONE_IN", 2, drop},

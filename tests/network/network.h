@@ -25,6 +25,8 @@ int serve_tcp(char **arguments);
 int serve_udp(char **arguments);
 int send_tcp(char **arguments);
 int send_udp(char **arguments);
+int send_each(char **arguments);
+int send_flows(char **arguments);
 int offload(char **arguments);
 int pass(char **arguments);
 int drop(char **arguments);

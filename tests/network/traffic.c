@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #ifndef UDP_SEGMENT
@@ -94,6 +95,33 @@ int send_udp(char **arguments) {
     for (long i = 0; i < count; i++)
         // A receiver that is not there answers with an error on a later send.
         if (send(fd, buffer, (size_t)size, 0) < 0 && errno != ECONNREFUSED) fail("send");
+    return 0;
+}
+
+// Datagrams of these bytes, with this type of service.
+int send_each(char **arguments) {
+    int fd = open_socket(arguments[0], arguments[1], SOCK_DGRAM, 1), tos = (int)number(arguments[2]);
+    if (setsockopt(fd, IPPROTO_IP, IP_TOS, &tos, sizeof tos)) fail("IP_TOS");
+    for (char *text = strtok(arguments[3], ","); text; text = strtok(NULL, ",")) {
+        size_t size = 0;
+        for (unsigned byte; sscanf(text + 2 * size, "%2x", &byte) == 1; size++) buffer[size] = (char)byte;
+        if (send(fd, buffer, size, 0) < 0 && errno != ECONNREFUSED) fail("send");
+    }
+    return 0;
+}
+
+// One datagram from each of so many ports, as fast as can be, and again after a while.
+int send_flows(char **arguments) {
+    const struct timespec pause = {.tv_nsec = 25000000};
+    long flows = number(arguments[2]);
+    int *sockets = calloc((size_t)flows, sizeof *sockets);
+    if (!sockets) fail("calloc");
+    for (long i = 0; i < flows; i++) sockets[i] = open_socket(arguments[0], arguments[1], SOCK_DGRAM, 1);
+    for (long times = number(arguments[3]); times > 0; times--) {
+        nanosleep(&pause, NULL);
+        for (long i = 0; i < flows; i++)
+            if (send(sockets[i], buffer, 100, 0) < 0 && errno != ECONNREFUSED) fail("send");
+    }
     return 0;
 }
 

@@ -5,8 +5,10 @@
 //! `--features lab --test lab` boots one machine for each kernel and scenario.
 
 pub mod command;
+pub mod duckdb;
 pub mod event;
 pub mod facts;
+pub mod fixture;
 pub mod lab;
 pub mod metrics;
 pub mod modules;

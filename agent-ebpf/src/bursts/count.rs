@@ -30,22 +30,14 @@ pub(crate) fn count(skb: *mut __sk_buff, direction: u32) {
     unsafe {
         (*bucket).bytes += wire.bytes;
         (*bucket).packets += wire.segments;
-        if headers.ce {
-            (*bucket).ce_bytes += wire.bytes;
-        }
+        (*bucket).ce_bytes += wire.bytes * headers.ce;
         (*bucket).retransmit_bytes += retransmitted;
         if region::is_far(skb, direction, &headers) {
             (*bucket).cross_region_bytes += wire.bytes;
         }
-        if headers.is_flow {
-            let bit = headers.flow % SKETCH_BITS;
-            // Without an index that could be out of range.
-            if bit < 64 {
-                (*bucket).sketch[0] |= 1 << bit;
-            } else {
-                (*bucket).sketch[1] |= 1 << (bit - 64);
-            }
-        }
+        let bit = headers.flow % SKETCH_BITS;
+        let word = (&raw mut (*bucket).sketch).cast::<u64>().add((bit / u64::BITS) as usize);
+        *word |= u64::from(headers.is_flow) << (bit % u64::BITS);
         roce::count(skb, &headers, bucket, wire.bytes);
     }
 }
@@ -54,19 +46,15 @@ pub(crate) fn count(skb: *mut __sk_buff, direction: u32) {
 ///
 /// `totals` must be this CPU's own.
 #[inline(always)]
-unsafe fn add(totals: *mut Totals, skb: *mut __sk_buff, wire: Wire, unparsed: bool, retransmitted: u32) {
+unsafe fn add(totals: *mut Totals, skb: *mut __sk_buff, wire: Wire, unparsed: u32, retransmitted: u32) {
     // SAFETY: the caller answers for the totals, the kernel for the packet.
     unsafe {
         (*totals).skbs += 1;
         (*totals).skb_bytes += u64::from((*skb).len);
         (*totals).segments += u64::from(wire.segments);
         (*totals).wire_bytes += u64::from(wire.bytes);
-        if unparsed {
-            (*totals).unparsed += 1;
-        }
-        if retransmitted != 0 {
-            (*totals).retransmit_bytes += u64::from(retransmitted);
-        }
+        (*totals).unparsed += u64::from(unparsed);
+        (*totals).retransmit_bytes += u64::from(retransmitted);
     }
 }
 
@@ -77,8 +65,9 @@ struct Wire {
     bytes: u32,
 }
 
-/// The kernel knows what it sends: `wire_len` counts headers once a segment. Of what it received and joined it does not:
-/// there the headers are those that were parsed. A driver that joins packets itself may leave their number out.
+/// Each segment has the headers that were parsed. A driver that joins packets itself may leave their number out. Of what
+/// it sends the kernel tells the same by `wire_len`, which knows transports that are not parsed here, and does not know
+/// the inner headers of tunnels everywhere (not in Linux 6.1): the larger one is right.
 #[inline(always)]
 fn on_the_wire(skb: *mut __sk_buff, direction: u32, headers: &Headers) -> Wire {
     // SAFETY: the kernel gives the context.
@@ -89,12 +78,11 @@ fn on_the_wire(skb: *mut __sk_buff, direction: u32, headers: &Headers) -> Wire {
         let payload = length.saturating_sub(headers.length);
         segments = payload.div_ceil(size).max(1);
     }
-    let mut bytes = if direction == direction::TX {
+    let mut bytes = length + (segments - 1) * headers.length;
+    if direction == direction::TX {
         // SAFETY: as above.
-        unsafe { (*skb).wire_len }
-    } else {
-        length + (segments - 1) * headers.length
-    };
+        bytes = bytes.max(unsafe { (*skb).wire_len });
+    }
     // SAFETY: as above.
     if unsafe { (*skb).vlan_present } != 0 {
         bytes += segments * VLAN_TAG;

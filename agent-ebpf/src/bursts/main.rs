@@ -1,7 +1,7 @@
 //! The burst sampler: what a network device receives and sends, in buckets of time. One instance for each device.
 //!
 //! Two programs of traffic control, which see every packet and change none: their answer is always to go on as if they
-//! were not there. `maps` owns the buckets, `parse` reads headers, `tcp` and `roce` tell what was sent again.
+//! were not there. `maps` owns the buckets, `parse` and `walk` read headers, `tcp` and `roce` tell what was sent again.
 #![cfg_attr(target_arch = "bpf", no_std, no_main)]
 #![cfg_attr(target_arch = "bpf", feature(asm_experimental_arch))]
 #![cfg_attr(target_arch = "bpf", expect(unsafe_code, reason = "maps and helpers of the kernel are raw pointers"))]
@@ -12,6 +12,8 @@ fn main() {}
 #[cfg(target_arch = "bpf")]
 mod count;
 #[cfg(target_arch = "bpf")]
+mod load;
+#[cfg(target_arch = "bpf")]
 mod maps;
 #[cfg(target_arch = "bpf")]
 mod parse;
@@ -21,6 +23,8 @@ mod region;
 mod roce;
 #[cfg(target_arch = "bpf")]
 mod tcp;
+#[cfg(target_arch = "bpf")]
+mod walk;
 
 #[cfg(target_arch = "bpf")]
 mod programs {

@@ -11,7 +11,9 @@ use aya_ebpf::bindings::BPF_F_MMAPABLE;
 use aya_ebpf::helpers::generated::bpf_ktime_get_ns;
 use aya_ebpf::macros::map;
 use aya_ebpf::maps::lpm_trie::Key;
-use aya_ebpf::maps::{Array, LpmTrie, LruHashMap};
+use aya_ebpf::maps::{Array, LpmTrie, LruHashMap, PerCpuArray};
+
+use super::walk::Walk;
 
 // Constants are written before the programs are loaded, under the names of `agent_common::bucket::constant`: the
 // verifier knows their values, and drops what they switch off.
@@ -38,6 +40,9 @@ static RINGS: Array<Bucket> = Array::with_max_entries(1, BPF_F_MMAPABLE);
 /// The totals: direction by direction, CPU by CPU. Mapped by the reader.
 #[map]
 static TOTALS: Array<Totals> = Array::with_max_entries(1, BPF_F_MMAPABLE);
+/// Each CPU's walk through a packet.
+#[map]
+static WALK: PerCpuArray<Walk> = PerCpuArray::with_max_entries(1, 0);
 /// The prefixes of the host's region, of IPv6 addresses; those of IPv4 are mapped into them.
 #[map]
 static REGIONS: LpmTrie<[u32; 4], u8> = LpmTrie::with_max_entries(1, 0);
@@ -85,6 +90,12 @@ pub(crate) fn highest(flow: u32, queue_pair: u32) -> Option<*mut u32> {
 #[inline(always)]
 pub(crate) fn remember(flow: u32, queue_pair: u32, sequence: u32) {
     let _ = QUEUE_PAIRS.insert(u64::from(flow) << 32 | u64::from(queue_pair), sequence, 0);
+}
+
+/// This CPU's walk.
+#[inline(always)]
+pub(crate) fn walk() -> Option<*mut Walk> {
+    WALK.get_ptr_mut(0)
 }
 
 /// The totals of a direction on a CPU.

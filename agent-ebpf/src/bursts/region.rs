@@ -3,8 +3,9 @@
 use agent_common::bucket::direction;
 use aya_ebpf::bindings::__sk_buff;
 
+use super::load::load;
 use super::maps;
-use super::parse::{Headers, load};
+use super::parse::Headers;
 
 /// The peer is outside of the configured prefixes. Without a network header there is no peer.
 #[inline(always)]

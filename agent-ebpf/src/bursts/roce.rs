@@ -6,8 +6,9 @@
 use agent_common::bucket::Bucket;
 use aya_ebpf::bindings::__sk_buff;
 
+use super::load::words;
 use super::maps;
-use super::parse::{Headers, words};
+use super::parse::Headers;
 
 /// A congestion notification packet.
 const CNP: u8 = 0x81;

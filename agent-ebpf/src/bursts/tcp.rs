@@ -20,7 +20,7 @@ const PORTS: u32 = 4;
 /// Payload bytes of a segment that were sent, or received, before.
 #[inline(always)]
 pub(crate) fn sent_again(skb: *mut __sk_buff, direction: u32, headers: &Headers) -> u32 {
-    if !headers.is_data {
+    if headers.payload == 0 {
         return 0;
     }
     match direction {

@@ -21,6 +21,9 @@ use crate::bursts::sessions::{KernelHost, Sessions};
 use crate::bursts::state::Bursts as State;
 use crate::config::bursts::Bursts;
 use crate::config::{Config, limits, time};
+use crate::counters::collector::Collector;
+use crate::counters::kernel::Kernel;
+use crate::counters::service::Service;
 use crate::daemon::handle::Info;
 use crate::daemon::health::{attached_of, degraded, idle};
 use crate::daemon::run::{Daemon, Sampling, Setup, ending_signals};
@@ -104,9 +107,10 @@ async fn serve<S: Source>(
     let source = start(&config)?;
     announce(&source, &info);
     let bursts = config.bursts.as_ref().and_then(|wish| sampling(wish, &config, &info));
+    let counters = counters(&config).context("starting to read NIC and RDMA counters")?;
     let recorder = bursts.as_ref().and_then(|sampling| sampling.bursts.recorder.clone()).filter(|_| args.summary);
     let threshold = config.bursts.as_ref().map(|bursts| bursts.threshold).unwrap_or_default();
-    let setup = Setup { source, config, bursts, info, log, summary, run_for: args.run_for, signals };
+    let setup = Setup { source, config, bursts, info, log, summary, counters, run_for: args.run_for, signals };
     let (daemon, handle, asker) = Daemon::new(setup);
     if let Some(listener) = listener {
         tokio::spawn(http::serve(listener, asker));
@@ -134,6 +138,16 @@ async fn serve<S: Source>(
     drop(source?);
     drop(folder);
     Ok(())
+}
+
+/// The reader of NIC and RDMA counters, if they are wanted.
+fn counters(config: &Config) -> io::Result<Option<Service>> {
+    if !config.counters {
+        return Ok(None);
+    }
+    let (roots, filter) = (config.roots.clone(), config.counters_filter.clone());
+    let collector = Collector::new(roots, filter, false, Box::new(Kernel::new()?));
+    Service::start(collector, config.counters_every).map(Some)
 }
 
 /// The socket's folder. One that was not there goes with the agent; systemd makes and removes its own.

@@ -4,8 +4,10 @@ pub(crate) mod agent;
 pub(crate) mod bursts;
 pub(crate) mod check;
 pub(crate) mod client;
+pub(crate) mod counters;
 pub(crate) mod discover;
 pub(crate) mod doctor;
+pub(crate) mod explain;
 pub(crate) mod halt;
 pub(crate) mod help;
 pub(crate) mod hooks;
@@ -40,6 +42,10 @@ enum Command {
     Bursts(bursts::Bursts),
     /// Every hook: where it stands, how it is attached, and what it has seen.
     Hooks(hooks::HooksArgs),
+    Counters(counters::CountersArgs),
+    /// What a counter means, what raises it, and what to look at next.
+    #[command(subcommand)]
+    Explain(explain::Explain),
     Doctor(doctor::DoctorArgs),
     Status(status::StatusArgs),
     /// Remove what agents that are gone have left in the kernel.
@@ -83,6 +89,8 @@ fn dispatch(command: Command) -> anyhow::Result<ExitCode> {
         Command::Trace(args) => trace::run(&args),
         Command::Bursts(args) => bursts::run(&args, &mut io::stdout().lock()),
         Command::Hooks(args) => hooks::run(&args),
+        Command::Counters(args) => counters::run(&args, &mut io::stdout().lock()),
+        Command::Explain(what) => explain::run(&what, &mut io::stdout().lock()),
         Command::Status(args) => status::run(&args, &mut io::stdout().lock()),
         Command::Halt(args) => halt::run(&args, &mut io::stdout().lock()),
         Command::Agent(args) => agent::run(&args),

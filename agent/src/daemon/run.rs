@@ -16,6 +16,7 @@ use super::{Flow, Input, Inputs, http};
 use crate::bursts::sessions::{Sessions, Update};
 use crate::bursts::state::Bursts;
 use crate::config::{Config, limits};
+use crate::counters::service::Service;
 use crate::kernel::readable;
 use crate::log::Log;
 
@@ -44,6 +45,8 @@ pub(crate) struct Setup<S> {
     pub(crate) log: Log,
     /// The live summary, if one is wanted.
     pub(crate) summary: Option<Summary>,
+    /// NIC and RDMA counters, if they are read.
+    pub(crate) counters: Option<Service>,
     /// Ends by itself after this time.
     pub(crate) run_for: Option<Duration>,
     /// Signals that end it, by name.
@@ -77,6 +80,7 @@ impl<S: Source> Daemon<S> {
             info: setup.info,
             log: setup.log,
             summary: setup.summary,
+            counters: setup.counters,
             commands_refused,
             scrapes_refused,
         });

@@ -16,6 +16,7 @@ use super::watchers::Watchers;
 use super::{Flow, Input, Scrape};
 use crate::bursts::state::Bursts;
 use crate::config::{Config, limits};
+use crate::counters::service::Service;
 use crate::event::Event;
 use crate::kernel::clock::{monotonic_ns, realtime_ns};
 use crate::kernel::state::Snapshot;
@@ -47,6 +48,7 @@ pub(super) struct State<S> {
     commands_refused: Arc<AtomicU64>,
     scrapes_refused: Arc<AtomicU64>,
     summary: Option<Summary>,
+    counters: Option<Service>,
     ticks: u64,
     /// When the measuring of run times began or is to begin again.
     measuring: Option<Instant>,
@@ -66,6 +68,7 @@ pub(super) struct Parts<S> {
     pub(super) info: Info,
     pub(super) log: Log,
     pub(super) summary: Option<Summary>,
+    pub(super) counters: Option<Service>,
     pub(super) commands_refused: Arc<AtomicU64>,
     pub(super) scrapes_refused: Arc<AtomicU64>,
 }
@@ -88,6 +91,7 @@ impl<S: Source> State<S> {
             commands_refused: parts.commands_refused,
             scrapes_refused: parts.scrapes_refused,
             summary: parts.summary,
+            counters: parts.counters,
             ticks: 0,
             measuring: None,
             measured: now,
@@ -277,6 +281,7 @@ impl<S: Source> State<S> {
         self.read_counters(Instant::now());
         let hooks = self.source.hooks();
         let losses = self.losses(&hooks);
+        let counters = self.counters.as_ref().and_then(Service::latest);
         self.metrics.page(&Reading {
             info: &self.info,
             snapshot: self.taken.as_ref().map(|taken| &taken.snapshot),
@@ -284,6 +289,7 @@ impl<S: Source> State<S> {
             hooks: &hooks,
             devices: self.source.devices(),
             bursts: self.bursts.as_ref(),
+            counters: counters.as_deref(),
             losses: &losses,
             signatures_evicted: self.log.evicted(),
         })

@@ -78,7 +78,7 @@ async fn start(log: impl Write + Send + 'static, summary: Option<Summary>, run_f
     let info = fake::info();
     let log = Log::new(config.fold_window, &info, log).unwrap();
     let (signals, receiver) = mpsc::channel(1);
-    let setup = Setup { source, config, bursts: None, info, log, summary, run_for, signals: receiver };
+    let setup = Setup { source, config, bursts: None, info, log, summary, counters: None, run_for, signals: receiver };
     let (daemon, handle, asker) = Daemon::new(setup);
     let listener = http::bind("127.0.0.1:0".parse().unwrap()).await.unwrap();
     let address = listener.local_addr().unwrap();
@@ -218,33 +218,20 @@ async fn a_storm_that_never_ends_holds_up_neither_scrapes_nor_the_end() {
     running.stop().await;
 }
 
-/// Asks for the page until so many turns of attaching were taken.
-async fn attached(running: &Running, turns: usize) {
-    let began = Instant::now();
-    while running.giver.with(|given| given.attached) < turns {
-        assert_eq!(running.get("/metrics").await.0, 200);
-        assert!(began.elapsed() < Duration::from_secs(20), "nothing is attached");
-    }
-}
-
+/// It goes turn by turn until nothing waits, and then without end.
 #[tokio::test]
-async fn attaching_that_never_ends_holds_up_neither_scrapes_nor_clients_nor_the_end() {
+async fn attaching_holds_up_neither_scrapes_nor_clients_nor_the_end() {
     let running = start(io::sink(), None, None).await;
-    running.giver.with(|given| given.attaching = usize::MAX);
-    attached(&running, 1).await;
-    for _ in 0..5 {
-        assert_eq!(running.get("/healthz").await, (200, "ok\n".to_owned()));
-        assert!(running.handle.status().await.is_ok());
+    for (waiting, turns) in [(7, 7), (usize::MAX, 8)] {
+        running.giver.with(|given| given.attaching = waiting);
+        let began = Instant::now();
+        while running.giver.with(|given| given.attached) < turns {
+            assert_eq!(running.get("/healthz").await, (200, "ok\n".to_owned()));
+            assert!(began.elapsed() < Duration::from_secs(20), "nothing is attached");
+        }
     }
-    running.stop().await;
-}
-
-#[tokio::test]
-async fn all_that_waits_is_attached_turn_by_turn() {
-    let running = start(io::sink(), None, None).await;
-    running.giver.with(|given| given.attaching = 7);
-    attached(&running, 7).await;
-    assert_eq!(running.giver.with(|given| given.attaching), 0);
+    assert!(running.handle.status().await.is_ok());
+    assert_eq!(running.get("/metrics").await.0, 200);
     running.stop().await;
 }
 

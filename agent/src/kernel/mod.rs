@@ -5,6 +5,7 @@
 mod attach;
 mod btf;
 pub(crate) mod clock;
+mod ethtool;
 mod maps;
 mod object;
 mod readable;
@@ -17,6 +18,7 @@ mod tracer;
 
 pub(crate) use attach::program_names;
 pub(crate) use btf::Btf;
+pub(crate) use ethtool::Ethtool;
 #[cfg(test)]
 pub(crate) use object::map_shapes;
 pub(crate) use object::try_fexit;

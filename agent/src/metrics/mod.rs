@@ -3,7 +3,8 @@
 //! What was not measured is absent, never zero.
 
 mod bursts;
-mod page;
+mod counters;
+pub(crate) mod page;
 mod seats;
 pub(crate) mod table;
 #[cfg(test)]
@@ -14,6 +15,7 @@ use analysis::series::UtcNs;
 
 use crate::bursts::state::Bursts;
 use crate::config::limits;
+use crate::counters::service::Latest;
 use crate::daemon::handle::{Info, Loss};
 use crate::host::rdma::{RdmaDevice, RdmaFacts};
 use crate::kernel::clock::realtime_ns;
@@ -44,6 +46,8 @@ pub(crate) struct Reading<'a> {
     pub(crate) devices: &'a RdmaFacts,
     /// The burst sampler; `None` if it is off.
     pub(crate) bursts: Option<&'a Bursts>,
+    /// NIC and RDMA counters; `None` while there is no reading, or none that is recent.
+    pub(crate) counters: Option<&'a Latest>,
     /// What was lost.
     pub(crate) losses: &'a [Loss],
     /// Signatures that had to make room in the log.
@@ -71,6 +75,9 @@ impl Metrics {
         add_info(&mut page, reading);
         add_hooks(&mut page, reading.hooks);
         self.add_devices(&mut page, reading.devices);
+        if let Some(latest) = reading.counters {
+            counters::add(&mut page, &mut self.seats, latest);
+        }
         self.verbs_measured |= is_measured(reading.hooks, Subject::Verbs);
         if self.verbs_measured {
             verbs::add_from_zero(&mut page, &mut self.seats, reading.devices);
@@ -89,7 +96,7 @@ impl Metrics {
             bursts::add(&mut page, bursts, UtcNs(realtime_ns()));
         }
         let devices = reading.devices.devices.len() * limits::SERIES_PER_DEVICE;
-        let netdevs = bursts::devices(reading.bursts) * limits::SERIES_PER_NETDEV;
+        let netdevs = (self.seats.netdevs() + bursts::devices(reading.bursts)) * limits::SERIES_PER_NETDEV;
         let most = limits::SERIES.min(limits::SERIES_SHARED + devices + netdevs);
         // One is kept for saying how many are left out.
         let dropped = page.bound(most - 1);

@@ -1,12 +1,14 @@
 //! The sampler beside others: their programs and filters stay as they are, and of its own nothing stays.
 
+use std::io::{BufRead as _, BufReader, Read as _};
 use std::process::{Child, Stdio};
 
+use rustix::process::{Pid, Signal, kill_process};
 use tests::command::fabricscope;
-use tests::network::{Namespace, Pair, RIGHT};
+use tests::network::{Namespace, Pair, RIGHT, Running};
 
-use crate::bursts_kernel::{Measured, measure};
-use crate::program::{end, is_root, until};
+use crate::bursts_kernel::{Measured, Row, measure};
+use crate::program::{Scratch, end, is_root};
 
 const DATAGRAMS: &[&str] = &["send-udp", RIGHT, "5001", "1000", "1000", "0"];
 
@@ -38,7 +40,7 @@ fn conserved(measured: &Measured) {
 }
 
 #[test]
-fn another_program_of_tcx_sees_what_it_saw_whether_it_came_first_or_last() {
+fn another_program_of_tcx_sees_what_it_saw_whether_it_came_before_or_after() {
     if !is_root() {
         return;
     }
@@ -48,14 +50,30 @@ fn another_program_of_tcx_sees_what_it_saw_whether_it_came_first_or_last() {
         // It is there when the sampler comes, which goes before it.
         let egress = pair.left.start(&["pass", "va", "egress", "first", verdict]).unwrap();
         let ingress = pair.right.start(&["pass", "vb", "ingress", "first", verdict]).unwrap();
-        for more in [&[][..], &["--suspected"]] {
-            conserved(&datagrams(&pair, more));
-        }
-        for other in [egress, ingress] {
-            let seen: serde_json::Value = serde_json::from_str(&other.end().unwrap()).unwrap();
-            assert!(seen["seen"].as_u64().unwrap() >= 2000, "{seen}");
-        }
+        conserved(&datagrams(&pair, &[]));
+        assert!(seen(egress) >= 1000);
+        assert!(seen(ingress) >= 1000);
     }
+    // It comes later and goes before the sampler, then behind it; the sampler's end is none of its.
+    let server = pair.right.start(&["serve-udp", RIGHT, "5001"]).unwrap();
+    for (order, verdict) in [("first", "-1"), ("last", "0")] {
+        let sampler = Sampling::new(&pair.left, &[]);
+        let other = pair.left.start(&["pass", "va", "egress", order, verdict]).unwrap();
+        pair.left.run(DATAGRAMS).unwrap();
+        let [_, va_tx] = sampler.stop();
+        assert!(va_tx.conserved && va_tx.skbs == 1000, "{order} {va_tx:?}");
+        pair.left.run(DATAGRAMS).unwrap();
+        assert_eq!(seen(other), 2000, "{order}");
+    }
+    server.end().unwrap();
+}
+
+/// How many packets the other program saw.
+#[track_caller]
+fn seen(other: Running) -> u64 {
+    let text = other.end().unwrap();
+    let answer: serde_json::Value = serde_json::from_str(&text).unwrap();
+    answer["seen"].as_u64().unwrap()
 }
 
 #[test]
@@ -78,37 +96,59 @@ fn filters_of_others_stay_and_the_discipline_they_are_in() {
         return;
     }
     let pair = Pair::new(false).unwrap();
+    let scratch = Scratch::new();
     let before = shown(&pair.left, "va");
     conserved(&datagrams(&pair, &["--clsact"]));
     assert_eq!(shown(&pair.left, "va"), before, "something of the sampler's own stays");
 
     pair.left.tc("qdisc add dev va clsact").unwrap();
-    // One of the kind that the sampler's own are of, and at the priority it would take first; one of another kind.
-    pair.left
-        .tc("filter add dev va egress protocol all prio 1 handle 1 bpf bytecode 1,6_0_0_0".replace('_', " ").as_str())
-        .unwrap_or_else(|_| String::new());
+    // One of the kind that the sampler's own are of, at the priority it takes first; one of another kind.
+    let nothing = scratch.file("nothing", "1,6 0 0 0,");
+    pair.left.tc(&format!("filter add dev va egress protocol all prio 1 bpf bytecode-file {nothing}")).unwrap();
     pair.left.tc("filter add dev va ingress protocol ip prio 1 u32 match u32 0 0 flowid 1:1").unwrap();
     let others = shown(&pair.left, "va");
-    assert!(others.contains("u32"), "{others}");
+    assert!(others.contains("u32") && others.contains("bytecode"), "{others}");
     for more in [&[][..], &["--clsact"]] {
         conserved(&datagrams(&pair, more));
         assert_eq!(shown(&pair.left, "va"), others);
     }
+
+    // A filter that comes while the sampler is there keeps the discipline that the sampler has made.
+    pair.left.tc("qdisc del dev va clsact").unwrap();
+    let sampler = Sampling::new(&pair.left, &["--clsact"]);
+    pair.left.tc("filter add dev va ingress protocol ip prio 9 u32 match u32 0 0 flowid 1:1").unwrap();
+    sampler.stop();
+    let left = shown(&pair.left, "va");
+    assert!(left.contains("clsact") && left.contains("pref 9 u32") && !left.contains("fs_sampler"), "{left}");
 }
 
-/// A sampler that runs until it is killed.
-struct Victim(Child);
+/// A sampler of `va` that runs until it is stopped or killed.
+struct Sampling(Child);
 
-impl Victim {
-    /// Starts one on `va`, and returns when its filters are there.
-    fn new(namespace: &Namespace) -> Self {
+impl Sampling {
+    /// Starts one, and returns when it is attached.
+    #[track_caller]
+    fn new(namespace: &Namespace, more: &[&str]) -> Self {
         let mut command = namespace.command(&fabricscope());
-        command.args(["bursts", "totals", "--netdev", "va", "--clsact", "--for", "1h"]);
-        let child = command.stdout(Stdio::null()).spawn().unwrap();
-        let victim = Self(child);
-        let attached = || namespace.tc("filter show dev va egress").unwrap().contains("fs_sampler_tx").then_some(());
-        until("the sampler's filter", attached);
-        victim
+        command.args(["bursts", "totals", "--netdev", "va", "--for", "1h", "--output", "json"]).args(more);
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        // The rest of it stays unread: there is none.
+        BufReader::new(child.stderr.take().unwrap()).read_line(&mut line).unwrap();
+        assert!(line.contains("va is sampled"), "{line}");
+        Self(child)
+    }
+
+    /// Ends it by a signal. What it tells of `va`: received, sent.
+    #[track_caller]
+    fn stop(mut self) -> [Row; 2] {
+        let pid = i32::try_from(self.0.id()).ok().and_then(Pid::from_raw).unwrap();
+        kill_process(pid, Signal::TERM).unwrap();
+        let mut text = String::new();
+        self.0.stdout.take().unwrap().read_to_string(&mut text).unwrap();
+        self.0.wait().unwrap();
+        let rows: Vec<Row> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        rows.try_into().unwrap()
     }
 
     fn kill(mut self) {
@@ -117,7 +157,7 @@ impl Victim {
     }
 }
 
-impl Drop for Victim {
+impl Drop for Sampling {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();
@@ -132,23 +172,23 @@ fn what_a_killed_sampler_left_goes_by_the_next_start_and_by_halt() {
     let pair = Pair::new(false).unwrap();
     let clean = shown(&pair.left, "va");
 
-    Victim::new(&pair.left).kill();
+    Sampling::new(&pair.left, &["--clsact"]).kill();
     assert!(shown(&pair.left, "va").contains("fs_sampler_rx"), "this kernel removes the filters of the dead");
     conserved(&datagrams(&pair, &[]));
     assert_eq!(shown(&pair.left, "va"), clean);
 
-    Victim::new(&pair.left).kill();
+    Sampling::new(&pair.left, &["--clsact"]).kill();
     let halted = end(pair.left.command(&fabricscope()).arg("halt"));
     assert!(halted.stdout.contains("2 clsact filters"), "{}", halted.stdout);
     assert_eq!(shown(&pair.left, "va"), clean);
 
     // Of one that lives nothing is removed.
-    let victim = Victim::new(&pair.left);
+    let living = Sampling::new(&pair.left, &["--clsact"]);
     let halted = end(pair.left.command(&fabricscope()).arg("halt"));
     assert!(halted.stdout.contains("0 clsact filters"), "{}", halted.stdout);
     conserved(&datagrams(&pair, &["--clsact"]));
     assert!(shown(&pair.left, "va").contains("fs_sampler_tx"));
-    victim.kill();
+    living.kill();
 }
 
 #[test]

@@ -6,6 +6,9 @@ use serde_json::Value;
 
 use crate::program::{FAILED, Scratch, USAGE, refused, start, text_of};
 
+/// No agent answers.
+const UNREACHABLE: i32 = 3;
+
 /// Bytes of a millisecond at 8 Gbit/s.
 const FULL: u64 = 1_000_000;
 
@@ -77,6 +80,9 @@ fn wrong_words_are_usage_errors() {
     let rows: &[(&[&str], &[&str])] = &[
         (&["show"], &["FILE"]),
         (&["compare"], &["FILE"]),
+        (&["show", "--last", "60"], &["--last", "60", "unit"]),
+        (&["show", "--last", "0s"], &["--last", "0s"]),
+        (&["show", "x", "--last", "60s"], &["--last", "FILE"]),
         (&["show", "x", "--line-rate", "fast"], &["--line-rate", "fast", "100Gbit"]),
         (&["show", "x", "--line-rate", "12GB"], &["12GB", "bits"]),
         (&["show", "x", "--line-rate", "0Gbit"], &["1kbit"]),
@@ -107,8 +113,11 @@ fn files_that_are_no_samples_are_failures_that_name_them() {
         refused(&["bursts", "show", file], FAILED, &[file, says]);
         refused(&["bursts", "compare", &good, file], FAILED, &[file, says]);
     }
-    refused(&["bursts", "show", &good, &other], FAILED, &["several devices", "host7", "host8", "compare"]);
+    let svg = text_of(&scratch.inside("x.svg"));
+    refused(&["bursts", "show", &good, &other, "--svg", &svg], FAILED, &["one device", "host7", "host8"]);
     refused(&["bursts", "compare", &good], FAILED, &["two or more", "host7"]);
     refused(&["bursts", "show", &good, "--netdev", "eth9"], FAILED, &["no samples of eth9", "host7"]);
+    let socket = text_of(&scratch.inside("none.sock"));
+    refused(&["bursts", "show", "--last", "60s", "--socket", &socket], UNREACHABLE, &["unreachable", &socket]);
     refused(&["bursts", "show", &good, "--svg", "/no/such/folder/x.svg"], FAILED, &["/no/such/folder"]);
 }

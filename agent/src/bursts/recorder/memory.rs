@@ -123,7 +123,7 @@ impl Memory {
                 && now.duration_since(open.since) < limits::PIECE_TIME
         };
         let appended = match track.open.as_mut() {
-            Some(open) => has_room(open) && open.series.append(series),
+            Some(open) => has_room(open) && open.series.continue_with(series),
             None => false,
         };
         if !appended {

@@ -142,7 +142,7 @@ fn joined(run: &Run) -> Option<(Series, Vec<u8>)> {
             Form::Packed(bytes) => file::unpack(bytes.clone()).ok()?,
         };
         match &mut joined {
-            Some(series) => series.append(&piece).then_some(())?,
+            Some(series) => series.continue_with(&piece).then_some(())?,
             None => joined = Some(piece),
         }
     }

@@ -10,7 +10,6 @@ use std::process::ExitCode;
 use analysis::contention::{Comparison, Options, Unknown, compare};
 use analysis::series::{Direction, DurationNs, Series};
 use clap::ValueEnum;
-use jiff::fmt::friendly::SpanParser;
 use serde::Serialize;
 
 use super::field::{self, Record};
@@ -52,11 +51,11 @@ pub(crate) struct CompareArgs {
     direction: Way,
 
     /// Compare in bins of this length, such as 10ms [default: the longest interval of the files]
-    #[arg(long, value_name = "TIME", value_parser = time)]
+    #[arg(long, value_name = "TIME", value_parser = load::length)]
     bin: Option<DurationNs>,
 
     /// How far clocks may be off, for files that do not say
-    #[arg(long, value_name = "TIME", value_parser = time)]
+    #[arg(long, value_name = "TIME", value_parser = load::length)]
     clock_error: Option<DurationNs>,
 
     /// Write a picture for a report
@@ -66,12 +65,6 @@ pub(crate) struct CompareArgs {
     /// How to print
     #[arg(short, long, value_enum, default_value_t = Output::Table)]
     output: Output,
-}
-
-fn time(text: &str) -> Result<DurationNs, String> {
-    let length = SpanParser::new().parse_unsigned_duration(text).map_err(|error| error.to_string())?;
-    let ns = u64::try_from(length.as_nanos()).ok().filter(|ns| *ns > 0);
-    ns.map(DurationNs).ok_or_else(|| "write a time with its unit, such as 10ms".to_owned())
 }
 
 /// Devices side by side.

@@ -9,8 +9,8 @@ use jiff::Timestamp;
 
 use crate::bursts::file;
 use crate::cli::client::{Agent, SocketArgs};
-use crate::config::limits;
 use crate::config::rate::rate;
+use crate::config::{limits, time};
 use crate::terminal::clean;
 
 /// What bursts are measured against.
@@ -67,6 +67,12 @@ fn utc(text: &str) -> Result<UtcNs, String> {
     ns.map(UtcNs).ok_or_else(|| "write a day and a time, such as \"2026-11-29 21:05:12.5\"".to_owned())
 }
 
+/// A length of time with its unit.
+pub(crate) fn length(text: &str) -> Result<DurationNs, String> {
+    let ns = u64::try_from(time::parse(text)?.as_nanos()).ok().filter(|ns| *ns > 0);
+    ns.map(DurationNs).ok_or_else(|| "write a time that is more than nothing, such as 10ms".to_owned())
+}
+
 fn threshold(text: &str) -> Result<f64, String> {
     let share = text.parse().ok().and_then(Share::new).map(Share::value);
     share.ok_or_else(|| "write a share of the line rate: more than 0, at most 1, such as 0.5".to_owned())
@@ -106,7 +112,10 @@ pub(crate) fn last(socket: &SocketArgs, netdev: Option<&str>, last: Duration) ->
     let last = DurationNs(u64::try_from(last.as_nanos()).unwrap_or(u64::MAX));
     let mut found = Agent::connect(socket.path())?.samples(netdev, last)?;
     found.retain(|series| !series.covered.is_empty());
-    anyhow::ensure!(!found.is_empty(), "the agent has no samples yet");
+    anyhow::ensure!(
+        !found.is_empty(),
+        "the agent has no samples yet: `fabricscope status` says which devices are sampled"
+    );
     Ok(found)
 }
 

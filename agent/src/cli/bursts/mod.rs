@@ -40,7 +40,7 @@ pub(crate) enum Bursts {
 pub(crate) enum Output {
     /// For people
     Table,
-    /// One JSON object
+    /// JSON: one object, of `show` one for each device
     Json,
 }
 

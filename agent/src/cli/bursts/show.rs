@@ -21,7 +21,7 @@ use crate::terminal::{Paper, clean};
 /// Arguments of `fabricscope bursts show`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ShowArgs {
-    /// Files of one device, such as those of consecutive minutes
+    /// Sample files; those of one device, such as of consecutive minutes, are joined
     #[arg(required_unless_present = "last", value_name = "FILE")]
     files: Vec<PathBuf>,
 
@@ -59,7 +59,8 @@ pub(crate) struct ShowArgs {
 ///
 /// # Errors
 ///
-/// If a file cannot be read, if files are of several devices, or if the picture or `out` cannot be written.
+/// If a file cannot be read or the agent cannot be asked, if there is nothing to show, or if the picture or `out` cannot
+/// be written.
 pub(crate) fn run(args: &ShowArgs, out: &mut impl Write) -> anyhow::Result<ExitCode> {
     let mut all = match args.last {
         Some(last) => load::last(&args.socket, args.netdev.as_deref(), last)?,
@@ -70,15 +71,27 @@ pub(crate) fn run(args: &ShowArgs, out: &mut impl Write) -> anyhow::Result<ExitC
         all.retain(|series| series.netdev == *netdev);
         anyhow::ensure!(!all.is_empty(), "no samples of {netdev} there, only of {seen}");
     }
-    anyhow::ensure!(
-        all.len() < 2,
-        "samples of several devices: {}; choose one with --netdev or its files, or see `fabricscope bursts compare`",
-        load::names(&all)
-    );
-    show(all.pop().unwrap_or_default(), args, Paper::of_stdout(), out)
+    show_all(all, args, Paper::of_stdout(), out)
 }
 
-fn show(series: Series, args: &ShowArgs, paper: Paper, out: &mut impl Write) -> anyhow::Result<ExitCode> {
+/// One device after the other.
+fn show_all(all: Vec<Series>, args: &ShowArgs, paper: Paper, out: &mut impl Write) -> anyhow::Result<ExitCode> {
+    anyhow::ensure!(
+        args.svg.is_none() || all.len() == 1,
+        "a picture is of one device, these are {}: choose one with --netdev",
+        load::names(&all)
+    );
+    for (number, series) in all.into_iter().enumerate() {
+        if number > 0 && args.output == Output::Table {
+            writeln!(out)?;
+        }
+        show(series, args, paper, out)?;
+    }
+    out.flush()?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn show(series: Series, args: &ShowArgs, paper: Paper, out: &mut impl Write) -> anyhow::Result<()> {
     let mut series = args.time.part(series);
     args.device.complete(&mut series);
     let report = Report::of(series, args.device.threshold());
@@ -86,11 +99,9 @@ fn show(series: Series, args: &ShowArgs, paper: Paper, out: &mut impl Write) -> 
         file::put(path, svg::show::picture(&report)?.as_bytes())?;
     }
     match args.output {
-        Output::Json => json::show(&report, out)?,
-        Output::Table => out.write_all(screen(&report, paper, args.plot).as_bytes())?,
+        Output::Json => json::show(&report, out),
+        Output::Table => Ok(out.write_all(screen(&report, paper, args.plot).as_bytes())?),
     }
-    out.flush()?;
-    Ok(ExitCode::SUCCESS)
 }
 
 /// What `show --plot` prints of a series.

@@ -48,6 +48,8 @@ pub(crate) struct TotalsArgs {
 enum Rule {
     /// Packets as the kernel handles them: virtual devices.
     Skbs,
+    /// The same, without their Ethernet header of 14 bytes: what VLANs and tunnels that carry Ethernet receive.
+    SkbsWithoutHeader,
     /// Packets on the wire: network cards that leave the frame check sequence out.
     Wire,
     /// Packets on the wire, each with its frame check sequence of four bytes.
@@ -57,11 +59,13 @@ enum Rule {
 }
 
 impl Rule {
-    const ALL: [Self; 4] = [Self::Skbs, Self::Wire, Self::WireAndCheckSequence, Self::WireWithoutHeader];
+    const ALL: [Self; 5] =
+        [Self::Skbs, Self::SkbsWithoutHeader, Self::Wire, Self::WireAndCheckSequence, Self::WireWithoutHeader];
 
     fn of(self, totals: &Totals) -> Counters {
         let (packets, bytes) = match self {
             Self::Skbs => (totals.skbs, totals.skb_bytes),
+            Self::SkbsWithoutHeader => (totals.skbs, totals.skb_bytes.saturating_sub(14 * totals.skbs)),
             Self::Wire => (totals.segments, totals.wire_bytes),
             Self::WireAndCheckSequence => (totals.segments, totals.wire_bytes + 4 * totals.segments),
             Self::WireWithoutHeader => (totals.segments, totals.wire_bytes.saturating_sub(14 * totals.segments)),
@@ -72,6 +76,7 @@ impl Rule {
     fn words(self) -> &'static str {
         match self {
             Self::Skbs => "packets as the kernel handles them",
+            Self::SkbsWithoutHeader => "packets as the kernel handles them, without their Ethernet header",
             Self::Wire => "packets on the wire",
             Self::WireAndCheckSequence => "packets on the wire with their frame check sequence",
             Self::WireWithoutHeader => "packets on the wire without their Ethernet header",
@@ -138,6 +143,8 @@ pub(crate) fn run(args: &TotalsArgs, out: &mut impl Write) -> anyhow::Result<Exi
     };
     let sampler = Sampler::attach(&options)?;
     let attached = Interface::find(&args.netdev)?;
+    let [rx, tx] = sampler.means();
+    eprintln!("fabricscope: {} is sampled (rx: {rx}, tx: {tx})", args.netdev);
     let status = wait(args)?;
     let ending = Interface::find(&args.netdev)?;
     let totals = sampler.totals();
@@ -270,6 +277,7 @@ mod tests {
         let totals = Totals { skbs: 2, skb_bytes: 3000, segments: 5, wire_bytes: 3162, ..Totals::default() };
         let rows = [
             (counters(2, 3000), Some(Rule::Skbs)),
+            (counters(2, 2972), Some(Rule::SkbsWithoutHeader)),
             (counters(5, 3162), Some(Rule::Wire)),
             (counters(5, 3182), Some(Rule::WireAndCheckSequence)),
             (counters(5, 3092), Some(Rule::WireWithoutHeader)),

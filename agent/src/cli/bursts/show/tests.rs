@@ -46,6 +46,20 @@ fn a_series_is_told_in_a_table_and_a_plot() {
 }
 
 #[test]
+fn several_devices_follow_each_other() {
+    let all = || vec![series("host7", RX, TX), series("host8", RX, TX)];
+    let shown = |words: &str| {
+        let mut out = Vec::new();
+        show_all(all(), &args(words), Paper::PLAIN, &mut out).map(|_| String::from_utf8(out).unwrap())
+    };
+    let text = shown("").unwrap();
+    assert!(text.starts_with("eth0 on host7") && text.contains("\n\neth0 on host8"), "{text}");
+    assert_eq!(shown("-o json").unwrap().lines().count(), 2);
+    let error = shown("--svg /nonexistent/x.svg").unwrap_err().to_string();
+    assert!(error.contains("one device") && error.contains("host8") && error.contains("--netdev"), "{error}");
+}
+
+#[test]
 fn a_narrow_terminal_leaves_columns_out_and_no_line_is_too_long() {
     for width in [40, 60, 80, 100, 140] {
         let text = shown(series("host7", RX, TX), "--plot", Paper { width: Some(width), colour: false });

@@ -24,16 +24,19 @@ const LOW: u32 = 120;
 
 /// A band below the rates: its name, in which directions it is measured, and its bytes.
 struct Band {
-    label: &'static str,
+    label: fn(&Report) -> &'static str,
     is_measured: fn(&Report, Direction) -> bool,
     bytes: fn(&Bin) -> f64,
 }
 
 /// Each is left out where the source does not measure it.
 const BANDS: [Band; 2] = [
-    Band { label: "marked ECN CE", is_measured: |report, _| report.series.fields.ce, bytes: |bin| bin.ce_bytes },
+    Band { label: |_| "marked ECN CE", is_measured: |report, _| report.series.fields.ce, bytes: |bin| bin.ce_bytes },
     Band {
-        label: "retransmitted (rx: suspected)",
+        label: |report| match report.series.fields.retransmits_rx {
+            true => "retransmitted (rx: suspected)",
+            false => "retransmitted",
+        },
         is_measured: |report, direction| report.series.fields.retransmits(direction),
         bytes: |bin| bin.retransmit_bytes,
     },
@@ -158,7 +161,8 @@ fn draw_band(
     // Room for its name above the lines.
     let mut chart = chart(area, axis, &format!("[{unit}]"), top / size * 1.35, last)?;
     shade(&mut chart, axis, &unmeasured(axis.window, &report.series.covered), UNMEASURED, 1.0)?;
-    let label = if peak > 0.0 { band.label.to_owned() } else { format!("{}: none", band.label) };
+    let name = (band.label)(report);
+    let label = if peak > 0.0 { name.to_owned() } else { format!("{name}: none") };
     write(area, &label, (LEFT as i32 + 8, ABOVE as i32 + 2), 15.0, TEXT)?;
     for (direction, bins) in measured {
         let style = ShapeStyle::from(colour(*direction)).stroke_width(2);
