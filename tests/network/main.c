@@ -16,6 +16,7 @@ static const struct mode MODES[] = {
     {"send-tcp", "ADDRESS PORT BYTES", 3, send_tcp},
     {"send-udp", "ADDRESS PORT COUNT SIZE SEGMENT", 5, send_udp},
     {"send-each", "ADDRESS PORT TOS HEX,HEX...", 4, send_each},
+    {"send-bursts", "ADDRESS PORT START_NS BURSTS GAP_US DATAGRAMS SIZE", 7, send_bursts},
     {"send-flows", "ADDRESS PORT FLOWS TIMES", 4, send_flows},
     {"offload", "DEVICE FEATURE on|off", 3, offload},
     {"pass", "DEVICE ingress|egress first|last VERDICT", 4, pass},

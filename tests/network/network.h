@@ -26,6 +26,7 @@ int serve_udp(char **arguments);
 int send_tcp(char **arguments);
 int send_udp(char **arguments);
 int send_each(char **arguments);
+int send_bursts(char **arguments);
 int send_flows(char **arguments);
 int offload(char **arguments);
 int pass(char **arguments);

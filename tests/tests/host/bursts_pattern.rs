@@ -1,0 +1,165 @@
+//! A known pattern of bursts comes back as it was sent: how many, how large, and when.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use serde::Deserialize;
+use tests::command::{fabricscope, run};
+use tests::network::{Pair, RIGHT, tool};
+
+use crate::program::{LIMIT, Scratch, end, is_root, start, text_of};
+
+/// How often a pattern is sent until neither its sender nor the sampler's reader was held up.
+const ATTEMPTS: usize = 12;
+/// Payload of a datagram, and what it is on the wire with its headers: UDP, IPv4, Ethernet.
+const PAYLOAD: u64 = 1400;
+const DATAGRAM: u64 = PAYLOAD + 8 + 20 + 14;
+/// Runs begin so long after they are asked for, since they make themselves ready two seconds before; bursts a little later.
+const AHEAD: Duration = Duration::from_secs(3);
+const QUIET: Duration = Duration::from_millis(100);
+
+/// What is sent, and how it is sampled.
+struct Pattern {
+    interval: (&'static str, u64),
+    samples: &'static str,
+    /// So slow that one datagram in a bucket is more than half of what it carries: all of a burst belongs to it.
+    line_rate: &'static str,
+    bursts: usize,
+    gap_us: u64,
+    datagrams: u64,
+}
+
+const PATTERNS: &[Pattern] = &[
+    Pattern {
+        interval: ("1ms", 1_000_000),
+        samples: "700",
+        line_rate: "20Mbit",
+        bursts: 20,
+        gap_us: 20_000,
+        datagrams: 800,
+    },
+    Pattern {
+        interval: ("100us", 100_000),
+        samples: "2500",
+        line_rate: "200Mbit",
+        bursts: 20,
+        gap_us: 5_000,
+        datagrams: 80,
+    },
+];
+
+/// A burst as its sender tells it.
+#[derive(Clone, Debug, Deserialize)]
+struct Sent {
+    start_ns: i64,
+    first_ns: i64,
+    end_ns: i64,
+    longest_ns: u64,
+}
+
+/// A burst as `bursts show` tells it.
+#[derive(Clone, Debug, Deserialize)]
+struct Found {
+    direction: String,
+    start_ns: i64,
+    bytes: u64,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+struct Shown {
+    lost_buckets: u64,
+    bursts: Vec<Found>,
+}
+
+#[test]
+fn bursts_come_back_at_1_ms_as_they_were_sent() {
+    come_back(&PATTERNS[0]);
+}
+
+#[test]
+fn bursts_come_back_at_100_us_as_they_were_sent() {
+    come_back(&PATTERNS[1]);
+}
+
+#[track_caller]
+fn come_back(pattern: &Pattern) {
+    if !is_root() {
+        return;
+    }
+    let pair = Pair::new(false).unwrap();
+    let server = pair.right.start(&["serve-udp", RIGHT, "5001"]).unwrap();
+    let mut held_up = Vec::new();
+    while held_up.len() < ATTEMPTS {
+        let (sent, shown) = send_and_sample(pattern, &pair);
+        match why_held_up(pattern, &sent, &shown) {
+            Some(why) => held_up.push(why),
+            None => {
+                println!("{}: sent {} times; held up: {held_up:?}", pattern.interval.0, held_up.len() + 1);
+                same(pattern, &sent, &shown);
+                server.end().unwrap();
+                return;
+            }
+        }
+    }
+    panic!("{}: this host is too busy to send the pattern in time: {held_up:?}", pattern.interval.0);
+}
+
+/// Sends the pattern once, and samples the device that it is sent by.
+#[track_caller]
+fn send_and_sample(pattern: &Pattern, pair: &Pair) -> (Vec<Sent>, Shown) {
+    let scratch = Scratch::new();
+    let file = text_of(&scratch.inside("va.parquet"));
+    let begin = SystemTime::now().duration_since(UNIX_EPOCH).unwrap() + AHEAD;
+    let begin_text = format!("{}.{:09}", begin.as_secs(), begin.subsec_nanos());
+    let begin_text =
+        end(std::process::Command::new("date").args(["-u", "-d", &format!("@{begin_text}"), "+%FT%T.%NZ"]));
+    let first = (begin + QUIET).as_nanos().to_string();
+    let numbers = [pattern.bursts as u64, pattern.gap_us, pattern.datagrams, PAYLOAD].map(|number| number.to_string());
+    let sent = std::thread::scope(|scope| {
+        let sender = scope.spawn(|| {
+            let mut command = pair.left.command(&tool().unwrap());
+            command.args(["send-bursts", RIGHT, "5001", &first]).args(&numbers);
+            run(&mut command, LIMIT).unwrap()
+        });
+        let mut recorder = pair.left.command(&fabricscope());
+        recorder.args(["bursts", "record", "--netdev", "va", "--interval", pattern.interval.0]);
+        recorder.args(["--samples", pattern.samples, "--start-at", begin_text.stdout.trim(), "-o", &file]);
+        let seen = end(&mut recorder);
+        assert!(seen.status.success(), "{}", seen.stderr);
+        sender.join().unwrap()
+    });
+    assert!(sent.status.success(), "{}", sent.stderr);
+    let sent = sent.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let shown = start(&["bursts", "show", &file, "-o", "json", "--line-rate", pattern.line_rate]);
+    let mut shown: Shown = serde_json::from_str(&shown.stdout).unwrap_or_else(|_| panic!("{}", shown.stderr));
+    shown.bursts.retain(|burst| burst.direction == "tx");
+    (sent, shown)
+}
+
+/// Why this was not the pattern that was to be sent, or not all of it was sampled.
+fn why_held_up(pattern: &Pattern, sent: &[Sent], shown: &Shown) -> Option<String> {
+    let interval = pattern.interval.1;
+    // Else no bucket within a burst can be empty.
+    if let Some(burst) = sent.iter().find(|burst| burst.longest_ns > interval) {
+        return Some(format!("two datagrams took {} ns", burst.longest_ns));
+    }
+    // Between two bursts a bucket must be empty.
+    let apart = |pair: &[Sent]| pair[1].start_ns - pair[0].end_ns;
+    if let Some(near) = sent.windows(2).map(apart).find(|apart| *apart < 2 * interval as i64) {
+        return Some(format!("two bursts were {near} ns apart"));
+    }
+    (shown.lost_buckets > 0).then(|| format!("{} buckets were lost", shown.lost_buckets))
+}
+
+#[track_caller]
+fn same(pattern: &Pattern, sent: &[Sent], shown: &Shown) {
+    assert_eq!(sent.len(), pattern.bursts);
+    assert_eq!(shown.bursts.len(), pattern.bursts, "{sent:?}\n{shown:?}");
+    let (volume, interval) = (pattern.datagrams * DATAGRAM, pattern.interval.1 as i64);
+    for (sent, found) in sent.iter().zip(&shown.bursts) {
+        assert!(found.bytes.abs_diff(volume) * 100 <= 2 * volume, "{volume} bytes were sent: {found:?}");
+        // A bucket's time is that of its middle; the first datagram left somewhen between these two.
+        let middle = found.start_ns + interval / 2;
+        let off = middle - middle.clamp(sent.start_ns, sent.first_ns);
+        assert!(off.abs() <= interval, "off by {off} ns: {sent:?}, {found:?}");
+    }
+}
