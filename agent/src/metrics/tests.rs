@@ -12,36 +12,16 @@ use agent_common::verb::{VerbKey, interface};
 
 use super::table::{Kind, TABLE};
 use super::*;
-use crate::bursts::fake as bursts;
 use crate::counters::catalogue::{self, Source};
 use crate::counters::readout::{Kind as OfDevice, Place, Readout, Series, Subject};
 use crate::daemon::fake;
 use crate::kernel::state::InFlight;
 
+mod netdevs;
+
 /// A page of these, as the first one.
 fn page(snapshot: Option<&Snapshot>, hooks: &[HookState], devices: &RdmaFacts) -> String {
     page_of(&mut Metrics::default(), snapshot, hooks, devices)
-}
-
-/// A page with these network devices on it.
-fn page_with(netdevs: u32, snapshot: Option<&Snapshot>, hooks: &[HookState], devices: &RdmaFacts) -> String {
-    let names: Vec<String> = (0..netdevs).map(|index| format!("eth{index}")).collect();
-    let folder = tempfile::tempdir().unwrap();
-    let bursts = bursts::state(&names, UtcNs(realtime_ns()), folder.path());
-    let losses = [Loss { program: "verbs", stage: "ring", reason: "no_space", count: 3 }];
-    let (info, losses, bursts) = (&fake::info(), &losses[..], Some(&bursts));
-    let reading = Reading {
-        info,
-        snapshot,
-        monotonic_ns: 9_000_000_000,
-        hooks,
-        devices,
-        bursts,
-        counters: None,
-        losses,
-        signatures_evicted: 0,
-    };
-    Metrics::default().page(&reading).unwrap()
 }
 
 fn page_of(metrics: &mut Metrics, snapshot: Option<&Snapshot>, hooks: &[HookState], devices: &RdmaFacts) -> String {
@@ -359,7 +339,7 @@ fn every_metric_of_the_table_can_appear() {
         device_events: full(0).device_events[..1].to_vec(),
         ..full(1)
     };
-    let mut found = series(&page_with(1, Some(&snapshot), &fake::hooks(), &fake::devices(9)));
+    let mut found = series(&netdevs::page_with(1, Some(&snapshot), &fake::hooks(), &fake::devices(9)));
     found.extend(series(&page_of_counters(&mut Metrics::default(), &all_counters(1), 1)));
     for row in TABLE {
         let name = if row.kind == Kind::Histogram { format!("{}_bucket", row.name) } else { row.name.to_owned() };
@@ -372,27 +352,8 @@ fn every_metric_of_the_table_can_appear() {
 #[test]
 fn promtool_has_nothing_to_say() {
     promtool(&page(Some(&full(9)), &fake::hooks(), &fake::devices(9)));
-    promtool(&page_with(9, Some(&full(9)), &fake::hooks(), &fake::devices(9)));
+    promtool(&netdevs::page_with(9, Some(&full(9)), &fake::hooks(), &fake::devices(9)));
     promtool(&page(None, &[], &RdmaFacts::default()));
-}
-
-#[test]
-fn network_devices_have_few_series_and_bursts_are_counted() {
-    for netdevs in [1, 9, 64] {
-        let found = series(&page_with(netdevs, None, &[], &RdmaFacts::default()));
-        let of = |name: &str| found.keys().filter(|key| key.starts_with(name)).count();
-        let apart = usize::try_from(netdevs).unwrap();
-        assert_eq!(of("fabricscope_netdev_bytes_total"), 2 * apart.min(limits::NETDEV_ACCOUNTS + 1));
-        let each = found.keys().filter(|key| key.contains("netdev=\"eth0\"")).count();
-        assert!(each <= limits::SERIES_PER_NETDEV, "{each}");
-        assert!(found.len() <= limits::SERIES && found["fabricscope_metrics_series_dropped"] == 0.0);
-    }
-    let found = series(&page_with(1, None, &[], &RdmaFacts::default()));
-    let value = |name: &str| found[&format!("fabricscope_{name}{{netdev=\"eth0\",direction=\"rx\"}}")];
-    assert_eq!((value("netdev_bytes_total"), value("bursts_total")), (100_000.0, 1.0));
-    assert!((value("burst_seconds_total") - 0.001).abs() < 1e-9);
-    assert!((value("netdev_peak_utilisation_ratio") - 0.8).abs() < 1e-9);
-    assert_eq!(found["fabricscope_netdev_buckets_lost_total{netdev=\"eth0\"}"], 3.0);
 }
 
 /// Hands the page to promtool, where there is one.
