@@ -4,6 +4,8 @@
 
 mod bursts;
 mod counters;
+#[cfg(test)]
+mod counters_tests;
 pub(crate) mod page;
 mod seats;
 pub(crate) mod table;
