@@ -9,8 +9,9 @@ pub const CHAIN: usize = 8;
 pub const ATTRS: usize = 16;
 /// Bytes of one `struct ib_uverbs_attr` (include/uapi/rdma/rdma_user_ioctl_cmds.h).
 pub const ATTR_BYTES: usize = 16;
-/// Bytes of a legacy command's request that are kept.
-pub const REQUEST: usize = 192;
+/// Bytes of a legacy or rdma_cm command's request that are kept. The longest that is read is `struct rdma_ucm_accept`
+/// (include/uapi/rdma/rdma_user_cm.h), whose last field used ends at 284.
+pub const REQUEST: usize = 288;
 /// Bytes kept of the one attribute of a native method that is a pointer worth following.
 pub const PAYLOAD: usize = 24;
 /// Bytes of a kernel task name (`TASK_COMM_LEN`).
@@ -294,7 +295,7 @@ const _: () = {
     assert!(size_of::<Link>() == 8);
     assert!(size_of::<Firmware>() == 16);
     assert!(size_of::<Call>() == 200);
-    assert!(size_of::<FailureRecord>() == 664);
+    assert!(size_of::<FailureRecord>() == 760);
     assert!(
         PAYLOAD == crate::verb::PAYLOAD_MAX && ATTRS == crate::verb::ATTRS_MAX && ATTR_BYTES == crate::verb::ATTR_LEN
     );

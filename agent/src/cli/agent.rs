@@ -8,13 +8,12 @@ use std::process::ExitCode;
 use std::time::{Duration, SystemTime};
 
 use anyhow::Context as _;
-use jiff::fmt::friendly::SpanParser;
 use terminal_size::terminal_size;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 use tracing::level_filters::LevelFilter;
 
-use crate::config::{Config, limits};
+use crate::config::{Config, limits, time};
 use crate::daemon::handle::Info;
 use crate::daemon::health::{attached_of, degraded, idle};
 use crate::daemon::run::{Daemon, Setup, ending_signals};
@@ -39,7 +38,7 @@ pub(crate) struct AgentArgs {
     config: Option<PathBuf>,
 
     /// End by itself after this time, such as 20s or 5m
-    #[arg(long = "for", value_name = "TIME", value_parser = run_time)]
+    #[arg(long = "for", value_name = "TIME", value_parser = time::parse_positive)]
     run_for: Option<Duration>,
 
     /// Show a live summary on standard output, one line each second where that is no terminal
@@ -47,11 +46,6 @@ pub(crate) struct AgentArgs {
     /// Failures are then logged to standard error, and not at all where that is a terminal.
     #[arg(long)]
     summary: bool,
-}
-
-fn run_time(text: &str) -> Result<Duration, String> {
-    let duration = SpanParser::new().parse_unsigned_duration(text).map_err(|error| error.to_string())?;
-    if duration.is_zero() { Err("it would end at once".to_owned()) } else { Ok(duration) }
 }
 
 /// Runs the daemon on this host's kernel.
@@ -98,6 +92,7 @@ async fn serve<S: Source>(
     config.log_failures &= out.is_some();
     let log =
         Log::new(config.fold_window, &info, out.unwrap_or_else(|| Box::new(io::sink()))).context("starting the log")?;
+    super::trace::remove_leftovers(&config.roots);
     let source = start(&config)?;
     announce(&source, &info);
     let setup = Setup { source, config, info, log, summary, run_for: args.run_for, signals };
@@ -246,14 +241,5 @@ mod tests {
         let status = run_with(&args, start).unwrap();
         assert_eq!(format!("{status:?}"), format!("{:?}", ExitCode::SUCCESS));
         assert!(!run.exists(), "the socket and its folder are gone");
-    }
-
-    #[test]
-    fn times_to_run_have_units() {
-        let rows =
-            [("20s", Some(20)), ("5m", Some(300)), ("1h 1s", Some(3601)), ("20", None), ("0s", None), ("-1s", None)];
-        for (text, seconds) in rows {
-            assert_eq!(run_time(text).ok().map(|time| time.as_secs()), seconds, "{text}");
-        }
     }
 }

@@ -19,7 +19,7 @@ pub(crate) struct HaltArgs {
     roots: Roots,
 }
 
-/// Removes kprobe events whose makers are dead. Everything else an agent has goes with its process.
+/// Removes kprobe events and cgroups whose makers are dead. Everything else an agent has goes with its process.
 ///
 /// # Errors
 ///
@@ -34,6 +34,8 @@ pub(crate) fn run(args: &HaltArgs, out: &mut impl Write) -> anyhow::Result<ExitC
         }
         None => writeln!(out, "no tracefs is mounted: there are no kprobe events")?,
     }
+    let cgroups = super::trace::remove_leftovers(&args.roots);
+    writeln!(out, "{cgroups} cgroups of dead sessions removed")?;
     if let Some(mut agent) = args.socket.agent()? {
         let (socket, version) = (args.socket.path().display(), agent.info()?.version);
         bail!(

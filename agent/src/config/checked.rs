@@ -6,10 +6,8 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use jiff::fmt::friendly::{Designator, Spacing, SpanParser, SpanPrinter};
-
-use super::Problem;
 use super::raw::{Entry, Raw, Value};
+use super::{Problem, time};
 use crate::host::roots::Roots;
 
 /// Which hooks attach.
@@ -165,12 +163,12 @@ impl Reader {
     fn duration(&mut self, key: &'static str, default: Duration, range: RangeInclusive<Duration>) -> Duration {
         self.take(key, default, |value| {
             let duration = match value {
-                Value::Text(text) => SpanParser::new().parse_unsigned_duration(text).ok(),
+                Value::Text(text) => time::parse(text).ok(),
                 _ => None,
             };
             duration.filter(|duration| range.contains(duration)).ok_or_else(|| {
-                let (from, to) = (with_unit(*range.start()), with_unit(*range.end()));
-                format!("write a time with its unit, such as {:?}, from {from} to {to}", with_unit(default))
+                let (from, to) = (time::shown(*range.start()), time::shown(*range.end()));
+                format!("write a time with its unit, such as {:?}, from {from} to {to}", time::shown(default))
             })
         })
     }
@@ -233,11 +231,6 @@ fn shown(value: &Value) -> String {
         Value::EmptySection => "an empty section".to_owned(),
         Value::Other(name) => format!("of type {name}"),
     }
-}
-
-/// `60s`, `10m`: the largest unit that keeps the number whole.
-fn with_unit(duration: Duration) -> String {
-    SpanPrinter::new().designator(Designator::Compact).spacing(Spacing::None).unsigned_duration_to_string(&duration)
 }
 
 /// The number of letters to insert, delete or replace to make one word of the other (Levenshtein).

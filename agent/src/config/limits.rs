@@ -78,6 +78,9 @@ pub(crate) const STUCK_CALLS: usize = 64;
 /// RDMA devices that have series of their own; further ones share those of `device="other"`.
 pub(crate) const SERIES_DEVICES: usize = 20;
 
+/// Cgroups that are looked at for those that killed sessions left; a host has hundreds.
+pub(crate) const CGROUPS: usize = 50_000;
+
 /// Series of one RDMA device.
 pub(crate) const SERIES_PER_DEVICE: usize = 60;
 

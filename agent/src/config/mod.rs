@@ -5,6 +5,7 @@ pub(crate) mod limits;
 mod raw;
 #[cfg(test)]
 mod tests;
+pub(crate) mod time;
 
 use std::fmt;
 use std::path::Path;

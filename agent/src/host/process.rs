@@ -41,6 +41,26 @@ impl Process {
     }
 }
 
+/// What a process is called in the name of what it makes and may leave behind: its number, and when it started, since
+/// numbers come again. `None` if there is no such process.
+pub(crate) fn identity(pid: u32) -> Option<String> {
+    let start = start_ns(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)?;
+    Some(format!("{pid}_{}", start / TICK_NS))
+}
+
+/// Whether the process of an [`identity`] still runs; `None` for what is none.
+pub(crate) fn is_alive(identity: &str) -> Option<bool> {
+    let (pid, start) = identity.split_once('_')?;
+    let (pid, _) = (pid.parse().ok()?, start.parse::<u64>().ok()?);
+    Some(self::identity(pid).as_deref() == Some(identity))
+}
+
+/// What BPF calls the cgroup that a process or thread is in at this moment.
+pub(crate) fn cgroup_id(roots: &Roots, id: u32) -> Option<u64> {
+    let text = read::text(&roots.procfs.join(id.to_string()).join("cgroup")).ok()?;
+    Cgroup::read(roots, &text)?.id
+}
+
 impl Cgroup {
     fn read(roots: &Roots, text: &str) -> Option<Self> {
         let (path, unified) = cgroup_path(text)?;
@@ -114,6 +134,18 @@ mod tests {
         assert!(this.start_ns > Some(0));
         assert_eq!(this, Process::read(&roots, process::id(), 0), "the identity of a process does not change");
         assert_eq!(Process::read(&roots, u32::MAX, 0), Process::default());
+    }
+
+    #[test]
+    fn a_process_is_itself_and_no_other() {
+        let own = identity(process::id()).expect("this process is there");
+        assert!(own.starts_with(&format!("{}_", process::id())));
+        assert_ne!(identity(1).expect("so is the first"), own);
+        assert_eq!(identity(u32::MAX), None);
+        let rows = [(&*own, Some(true)), ("1_999999999999", Some(false)), ("4294967295_1", Some(false))];
+        for (text, expected) in rows.into_iter().chain([("tests", None), ("1", None), ("1_", None), ("a_1", None)]) {
+            assert_eq!(is_alive(text), expected, "{text}");
+        }
     }
 
     #[test]

@@ -1,8 +1,9 @@
 //! Attaching one hook: whatever takes first of tracepoint, fexit and kprobe event.
 //!
-//! Two kinds of hook skip fexit although they could have it. At the system call boundary of a kernel that preempts, since
-//! a task that is preempted inside the program makes it miss calls of others on that CPU. And in drivers, since an fexit
-//! program holds its module, which could then not be reloaded.
+//! Two kinds of hook skip fexit although they could have it. All of them on a kernel that preempts, since a task that is
+//! preempted inside the program makes it miss runs of others on that CPU: a call would be lost at the boundary, and one
+//! level further in a wrong function would be named. And those in drivers, since an fexit program holds its module, which
+//! could then not be reloaded.
 
 use std::collections::HashMap;
 use std::os::fd::{AsFd as _, OwnedFd};
@@ -142,11 +143,11 @@ impl Context {
         if let Some(why) = self.wrong_type(hook, module, function) {
             return Err(why);
         }
-        let boundary = matches!(hook.program, Program::Syscall(_));
         let why_not_fexit = if !self.fexit {
             "not wanted".to_owned()
-        } else if boundary && self.preempts {
-            "this kernel preempts, fexit would miss calls".to_owned()
+        } else if self.preempts && self.events.is_ok() {
+            // Without kprobe events fexit is better than nothing: what it misses is counted.
+            "this kernel preempts, fexit would miss runs".to_owned()
         } else if hook.may_not_hold_module() {
             "it would hold the driver's module".to_owned()
         } else {

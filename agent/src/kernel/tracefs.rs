@@ -9,6 +9,8 @@ use std::fs::OpenOptions;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
+use crate::host::process;
+
 /// What every group's name begins with.
 const PREFIX: &str = "fabricscope_";
 
@@ -38,14 +40,6 @@ pub(crate) struct Event {
     pub(crate) id: u64,
 }
 
-/// What a process is called in a group's name: its number, and when it started, since numbers come again.
-fn identity(pid: u32) -> Option<String> {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name in parentheses may hold anything; the fields follow its last one. The start time is field 22.
-    let start = stat.rsplit_once(')')?.1.split_whitespace().nth(19)?.to_owned();
-    Some(format!("{pid}_{start}"))
-}
-
 impl Events {
     /// Events of this process in a tracefs.
     ///
@@ -54,7 +48,7 @@ impl Events {
     /// If there is no writable `kprobe_events`.
     pub(crate) fn new(root: &Path) -> io::Result<Self> {
         OpenOptions::new().append(true).open(root.join("kprobe_events"))?;
-        let own = identity(std::process::id()).ok_or_else(|| io::Error::other("no /proc/self/stat"))?;
+        let own = process::identity(std::process::id()).ok_or_else(|| io::Error::other("no /proc/self/stat"))?;
         Ok(Self { root: root.to_owned(), group: format!("{PREFIX}{own}") })
     }
 
@@ -123,14 +117,10 @@ fn parse_profile(text: &str) -> HashMap<String, (u64, u64)> {
 /// If `kprobe_events` cannot be read.
 pub(crate) fn remove_leftovers(root: &Path) -> io::Result<usize> {
     let text = std::fs::read_to_string(root.join("kprobe_events"))?;
-    let dead = |group: &str| {
-        let maker = group.strip_prefix(PREFIX)?;
-        let pid = maker.split('_').next()?.parse().ok()?;
-        (identity(pid).as_deref() != Some(maker)).then_some(())
-    };
+    let dead = |group: &str| group.strip_prefix(PREFIX).and_then(process::is_alive) == Some(false);
     let mut removed = 0;
     for (group, name) in parse_events(&text) {
-        if dead(group).is_some() && write_line(root, &format!("-:{group}/{name}")).is_ok() {
+        if dead(group) && write_line(root, &format!("-:{group}/{name}")).is_ok() {
             removed += 1;
         }
     }
@@ -204,13 +194,5 @@ mod tests {
                     \tfield:__data_loc char[] name;\toffset:60;\tsize:4;\tsigned:1;\n";
         let expected = [("common_type", 0), ("cm_id", 8), ("srcaddr", 24), ("name", 60)];
         assert_eq!(parse_format(text), expected.map(|(name, at)| (name.to_owned(), at)).into());
-    }
-
-    #[test]
-    fn a_process_is_itself_and_no_other() {
-        let own = identity(std::process::id()).expect("this process is there");
-        assert!(own.starts_with(&format!("{}_", std::process::id())));
-        assert_ne!(identity(1).expect("so is the first"), own);
-        assert_eq!(identity(u32::MAX), None);
     }
 }

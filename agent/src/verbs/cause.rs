@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 
 use crate::event::Failure;
 use crate::host::rdma::RdmaDevice;
+use crate::verbs::names::is_named;
 
 const EAGAIN: i32 = 11;
 const ENOMEM: i32 = 12;
@@ -22,7 +23,8 @@ const GIDS: usize = 6;
 pub(crate) fn cause(failure: &Failure, device: Option<&RdmaDevice>) -> Option<String> {
     let function = failure.answer.function.as_str();
     match (function, failure.errno) {
-        (_, EOPNOTSUPP) if failure.unsupported => {
+        // A number without a name says nothing of the device: nothing may be meant by it.
+        (_, EOPNOTSUPP) if failure.unsupported && is_named(failure.key) => {
             Some(format!("{} cannot do this", failure.device.as_deref().unwrap_or("the device")))
         }
         ("rdma_get_gid_attr", ENODATA) => Some(empty_gid(failure, device)),
@@ -78,6 +80,8 @@ fn address(gid: std::net::Ipv6Addr) -> String {
 
 #[cfg(test)]
 mod tests {
+    use agent_common::verb::{VerbKey, interface};
+
     use super::*;
     use crate::event::{Event, Firmware};
     use crate::host::rdma::RdmaFacts;
@@ -115,6 +119,13 @@ mod tests {
             let text = found.unwrap_or_default();
             assert!(text.contains(expected.unwrap_or_default()), "{function} {errno}: {text}");
         }
+    }
+
+    #[test]
+    fn a_number_without_a_name_says_nothing_of_the_device() {
+        let mut failure = failure("ib_uverbs_write", EOPNOTSUPP);
+        failure.key = VerbKey::legacy(interface::LEGACY_WRITE, 99);
+        assert_eq!(cause(&failure, None), None);
     }
 
     #[test]

@@ -53,10 +53,12 @@ fn wrong_filters_of_a_trace_are_usage_errors_that_name_them() {
         (&["--count", "0"], &["--count", "0"]),
         (&["-o", "yaml"], &["yaml", "json"]),
         (&["--stuck", "--no-latency"], &["--stuck", "--no-latency"]),
+        (&["--stuck", "--errno", "12"], &["--stuck", "--errno"]),
     ];
     for (words, says) in rows {
         refused(&[&["trace", "verbs"], *words].concat(), USAGE, says);
     }
+    refused(&["trace", "cm", "--device", "mlx5_0"], USAGE, &["--device", "connection manager"]);
 }
 
 #[test]

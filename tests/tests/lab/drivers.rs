@@ -14,6 +14,7 @@ pub(crate) const SCENARIO: Scenario = Scenario {
     modprobe $module && echo $module
 done > $out/modules
 sed -n 's/^\(\S*\)\s*\[\(\S*\)\]$/\2 \1/p' /sys/kernel/tracing/available_filter_functions > $out/functions
+sed 's/.*(\(.*\)).*/\1/' /sys/kernel/debug/sched/preempt > $out/preempt
 fabricscope hooks --all --json > $out/all.hooks || exit 1
 fabricscope hooks --json > $out/default.hooks || exit 1
 fabricscope hooks --discover -o json > $out/discover.json || exit 1
@@ -129,6 +130,18 @@ pub(crate) fn drivers_are_not_held(run: &Run) {
     let of_driver = |row: &&Row| row.modules.iter().any(|module| module == "mlx5_ib") && row.attach.is_some();
     let held: Vec<_> = rows.iter().filter(of_driver).filter(|row| row.attach.as_deref() == Some("fexit")).collect();
     assert!(rows.iter().any(|row| of_driver(&row)) && held.is_empty(), "{held:?}");
+}
+
+/// Where the kernel preempts fexit misses runs, so that no hook uses it; elsewhere it is what costs least.
+#[track_caller]
+pub(crate) fn means(run: &Run) {
+    let model = run.output().unwrap().file("preempt").unwrap();
+    let preempts = ["full", "lazy"].contains(&model.trim());
+    assert!(preempts || ["none", "voluntary"].contains(&model.trim()), "no such model: {model}");
+    let rows: Vec<Row> = run.lines("all.hooks").unwrap();
+    let by = |how: &str| rows.iter().filter(|row| row.attach.as_deref() == Some(how)).count();
+    assert_eq!((by("fexit") > 20, by("fexit") == 0), (!preempts, preempts), "{rows:?}");
+    assert!(by("kprobe") > 0);
 }
 
 /// A kprobe on a function of another type would be misread: the agent says so in the reason.

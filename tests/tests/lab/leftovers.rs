@@ -10,10 +10,12 @@ pub(crate) const SCENARIO: Scenario = Scenario {
     script: r#"programs() { bpftool -j prog list | jq -r '.[] | .type + " " + (.name // "")' | sort; }
 probes() { sort /sys/kernel/tracing/kprobe_events /sys/kernel/tracing/uprobe_events; }
 pins() { find /sys/fs/bpf | sort; }
-note() { programs > $out/$1.programs; probes > $out/$1.probes; pins > $out/$1.pins; }
+cgroups() { find /sys/fs/cgroup -type d | sort; }
+note() { for kind in programs probes pins cgroups; do $kind > $out/$1.$kind; done; }
 # Other people's, one of them with a name that begins as ours do.
 echo 'p:kprobes/fabricscope_return vfs_read' >> /sys/kernel/tracing/kprobe_events
 echo 'p:fabricscope_tests/theirs vfs_write' >> /sys/kernel/tracing/kprobe_events
+mkdir /sys/fs/cgroup/fabricscope-trace-tests
 note before
 trace ended -- sh -c "$workload storm $device 1 10 > /dev/null; bpftool -j prog list | jq length > $out/meanwhile"
 note ended
@@ -35,6 +37,7 @@ trace next -- true
 note next
 kill_one
 probes > $out/again.probes
+cgroups > $out/again.cgroups
 fabricscope halt > $out/halt.words 2>&1
 echo $? > $out/halt.status
 note halted
@@ -59,7 +62,7 @@ pub(crate) fn ended(run: &Run) {
     let output = run.output().unwrap();
     let [before, meanwhile] = ["before.programs", "meanwhile"].map(|name| output.file(name).unwrap());
     assert!(meanwhile.trim().parse::<usize>().unwrap() > before.lines().count(), "no program ran");
-    same(run, "ended", &["programs", "probes", "pins"]);
+    same(run, "ended", &["programs", "probes", "pins", "cgroups"]);
 }
 
 #[track_caller]
@@ -70,7 +73,7 @@ pub(crate) fn killed(run: &Run) {
     assert!(probes.lines().any(|line| line.contains(":fabricscope_") && !line.contains("theirs")), "{probes}");
     assert!(enabled.lines().count() > 0, "no event is left");
     assert!(enabled.lines().all(|state| state == "0"), "events left enabled: {enabled}");
-    same(run, "next", &["programs", "probes", "pins"]);
+    same(run, "next", &["programs", "probes", "pins", "cgroups"]);
 }
 
 /// Without an agent, and without starting one.
@@ -79,9 +82,13 @@ pub(crate) fn halted(run: &Run) {
     let output = run.output().unwrap();
     let [before, killed, words] =
         ["before.probes", "again.probes", "halt.words"].map(|name| output.file(name).unwrap());
+    let cgroups = output.file("again.cgroups").unwrap();
+    let left = |line: &&str| line.contains("/fabricscope-trace-") && !line.ends_with("-tests");
+    assert_eq!(cgroups.lines().filter(left).count(), 1, "{cgroups}");
+    assert!(words.contains("1 cgroups of dead sessions removed"), "{words}");
     let left = killed.lines().count() - before.lines().count();
     assert!(left > 0, "{killed}");
     assert!(words.starts_with(&format!("{left} kprobe events")), "{left}: {words}");
     assert_eq!(output.file("halt.status").unwrap().trim(), "0", "{words}");
-    same(run, "halted", &["programs", "probes", "pins"]);
+    same(run, "halted", &["programs", "probes", "pins", "cgroups"]);
 }

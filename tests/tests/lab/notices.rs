@@ -20,6 +20,11 @@ ip addr del 10.78.0.1/24 dev $netdev'
 until_true "ss -Hltn > /dev/null; grep -qs :ffff: /sys/class/infiniband/$device/ports/1/gids/$gid"
 
 trace stuck --stuck -- bash -c '$workload hang $device 4 > $out/hang.rows'
+hang() { $workload hang $device 2 > /dev/null; }
+declare -f hang >> $BASH_ENV
+trace right --stuck --device $device --verb modify_qp --comm workload --count 1 -- bash -c hang
+trace peer --stuck --device $peer -- bash -c hang
+trace outside --stuck -- bash -c 'echo $$ > /sys/fs/cgroup/cgroup.procs; hang'
 
 trace_of cm nobody -- timeout 60 rping -c -a $peer_address -I $address -p 9999 -C 1
 trace_of cm dead -- timeout 60 rping -c -a ${peer_address%.*}.222 -I $address -C 1
@@ -79,6 +84,18 @@ pub(crate) fn stuck(run: &Run) {
     assert_eq!((&*call.kind, &*call.verb, call.device.as_deref()), ("stuck", "modify_qp", Some("rxe0")));
     assert_eq!((call.pid, call.tid, call.comm.as_deref()), (row.pid, row.tid, Some("workload")));
     assert!((1_000_000_000..=row.after_ns - row.before_ns).contains(&call.waiting_ns), "{call:?} {row:?}");
+}
+
+#[track_caller]
+pub(crate) fn stuck_filters(run: &Run) {
+    let count = |name: &str| {
+        let calls: Vec<Stuck> = run.lines(&format!("{name}.events")).unwrap();
+        (calls.len(), calls.iter().all(|call| call.verb == "modify_qp"))
+    };
+    assert_eq!(count("right"), (1, true));
+    for other in ["peer", "outside"] {
+        assert_eq!(count(other), (0, true), "{other}");
+    }
 }
 
 #[track_caller]

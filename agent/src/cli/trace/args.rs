@@ -1,10 +1,12 @@
 //! Arguments of `fabricscope trace`, and what they ask for.
 
+use std::convert::Infallible;
 use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
 
 use crate::cli::client::SocketArgs;
+use crate::config::time;
 use crate::daemon::handle::Filter;
 use crate::host::errno::errno_number;
 use crate::host::roots::Roots;
@@ -17,9 +19,9 @@ pub(crate) enum Trace {
     /// Failed verbs calls, each with the layer that refused it
     Verbs(VerbsArgs),
     /// Events of the RDMA connection manager: unreachable, rejected, disconnected
-    Cm(EventArgs),
+    Cm(CmArgs),
     /// Events of devices, ports and resources: port down, GID change, QP fatal
-    Device(EventArgs),
+    Device(DeviceArgs),
 }
 
 /// How to print.
@@ -38,7 +40,7 @@ pub(crate) struct SessionArgs {
     #[arg(short, long, value_enum, default_value_t = Output::Table)]
     pub(crate) output: Output,
     /// End after this time, such as 30s or 500ms
-    #[arg(long, value_name = "TIME", value_parser = duration)]
+    #[arg(long, value_name = "TIME", value_parser = time::parse_positive)]
     pub(crate) duration: Option<Duration>,
     /// End after so many events
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
@@ -71,7 +73,7 @@ pub(crate) struct VerbsArgs {
     #[arg(long, value_name = "NAME", value_parser = verb)]
     verb: Option<String>,
     /// Only this error, such as ENOMEM or 12
-    #[arg(long, value_name = "ERROR", value_parser = errno)]
+    #[arg(long, value_name = "ERROR", value_parser = errno, conflicts_with = "stuck")]
     errno: Option<i32>,
     /// Only this cgroup, by its id
     #[arg(long, value_name = "ID")]
@@ -92,9 +94,19 @@ pub(crate) struct VerbsArgs {
     session: SessionArgs,
 }
 
-/// Arguments of `trace cm` and `trace device`.
+/// Arguments of `trace cm`.
 #[derive(Debug, Args)]
-pub(crate) struct EventArgs {
+pub(crate) struct CmArgs {
+    /// Taken as a flag only to say why it is none.
+    #[arg(long, hide = true, value_parser = no_device)]
+    device: Option<Infallible>,
+    #[command(flatten)]
+    session: SessionArgs,
+}
+
+/// Arguments of `trace device`.
+#[derive(Debug, Args)]
+pub(crate) struct DeviceArgs {
     /// Only this RDMA device, such as mlx5_0
     #[arg(long, value_name = "NAME")]
     device: Option<String>,
@@ -137,17 +149,23 @@ impl Trace {
                 latency: !args.no_latency,
                 session: &args.session,
             },
-            Self::Cm(args) => args.wish(Subject::Cm),
-            Self::Device(args) => args.wish(Subject::Device),
+            Self::Cm(args) => {
+                let device = args.device.map(|none| match none {});
+                events(Subject::Cm, device, &args.session)
+            }
+            Self::Device(args) => events(Subject::Device, args.device.clone(), &args.session),
         }
     }
 }
 
-impl EventArgs {
-    fn wish(&self, subject: Subject) -> Wish<'_> {
-        let filter = Filter { kinds: vec![subject], device: self.device.clone(), ..Filter::default() };
-        Wish { filter, all: false, stuck: false, latency: false, session: &self.session }
-    }
+fn events(subject: Subject, device: Option<String>, session: &SessionArgs) -> Wish<'_> {
+    let filter = Filter { kinds: vec![subject], device, ..Filter::default() };
+    Wish { filter, all: false, stuck: false, latency: false, session }
+}
+
+/// The kernel's record of such an event holds addresses, and no device.
+fn no_device(_: &str) -> Result<Infallible, String> {
+    Err("events of the connection manager name no device; without it those of all devices are shown".to_owned())
 }
 
 /// An error by its name or its number.
@@ -174,39 +192,9 @@ fn verb(text: &str) -> Result<String, String> {
     Err(format!("no such verb; try {}", near.join(", ")))
 }
 
-/// A time with its unit.
-pub(crate) fn duration(text: &str) -> Result<Duration, String> {
-    const UNITS: [(&str, f64); 4] = [("ms", 1e-3), ("s", 1.0), ("m", 60.0), ("h", 3600.0)];
-    let split = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
-    let (number, unit) = text.split_at(split);
-    let unit = UNITS.iter().find(|(name, _)| *name == unit).ok_or("a time needs a unit: 500ms, 30s, 5m or 1h")?;
-    let number: f64 = number.parse().map_err(|_| "a time is a number and a unit: 500ms, 30s, 5m or 1h")?;
-    let seconds = number * unit.1;
-    let fits = seconds.is_finite() && (0.0..=1e9).contains(&seconds);
-    if fits { Ok(Duration::from_secs_f64(seconds)) } else { Err("too long a time".into()) }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn times_need_a_unit() {
-        let rows: [(&str, Option<u64>); 9] = [
-            ("500ms", Some(500)),
-            ("30s", Some(30_000)),
-            ("1.5m", Some(90_000)),
-            ("2h", Some(7_200_000)),
-            ("30", None),
-            ("s", None),
-            ("-1s", None),
-            ("1e99h", None),
-            ("1 s", None),
-        ];
-        for (text, expected) in rows {
-            assert_eq!(duration(text).ok(), expected.map(Duration::from_millis), "{text}");
-        }
-    }
 
     #[test]
     fn verbs_go_by_their_names_and_what_is_near_is_told() {

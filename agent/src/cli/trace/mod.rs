@@ -12,6 +12,7 @@ mod stuck;
 mod summary;
 
 pub(crate) use args::Trace;
+pub(crate) use scope::remove_leftovers;
 
 use std::process::ExitCode;
 

@@ -2,12 +2,17 @@
 
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context as _, bail};
 
+use crate::config::limits;
+use crate::host::process;
 use crate::host::roots::Roots;
+
+/// What every scope's name begins with; its maker's identity follows.
+const PREFIX: &str = "fabricscope-trace-";
 
 /// A cgroup that goes when this is dropped, if nothing is left in it.
 #[derive(Debug)]
@@ -27,7 +32,9 @@ impl Scope {
         let text = std::fs::read_to_string(roots.procfs.join("self/cgroup")).context("reading /proc/self/cgroup")?;
         let own = text.lines().find_map(|line| line.strip_prefix("0::"));
         let own = own.context("this host has no cgroup v2 hierarchy, by which a command's children are told")?;
-        let name = format!("fabricscope-trace-{}", std::process::id());
+        remove_leftovers(roots);
+        let maker = process::identity(std::process::id()).context("reading /proc/self/stat")?;
+        let name = format!("{PREFIX}{maker}");
         let folder = roots.cgroupfs().join(own.trim_start_matches('/')).join(name);
         std::fs::create_dir(&folder)
             .with_context(|| format!("making the cgroup {} (this needs root)", folder.display()))?;
@@ -81,6 +88,34 @@ impl Drop for Scope {
     }
 }
 
+/// Removes the cgroups whose makers are dead, wherever they stand, and says how many. One in which the command still runs
+/// stays until it has ended.
+pub(crate) fn remove_leftovers(roots: &Roots) -> usize {
+    let mut folders = vec![roots.cgroupfs()];
+    let (mut seen, mut removed) = (0, 0);
+    while let Some(folder) = folders.pop().filter(|_| seen < limits::CGROUPS) {
+        seen += 1;
+        // It may have gone in the meantime.
+        let Ok(entries) = std::fs::read_dir(&folder) else { continue };
+        // A file's type comes with its name: nothing is opened to learn it.
+        let inside = entries.flatten().filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+        for folder in inside.map(|entry| entry.path()) {
+            if is_leftover(&folder) && std::fs::remove_dir(&folder).is_ok() {
+                removed += 1;
+            } else {
+                folders.push(folder);
+            }
+        }
+    }
+    removed
+}
+
+/// Whether its name says that it was made by a process that is gone.
+fn is_leftover(folder: &Path) -> bool {
+    let name = folder.file_name().and_then(|name| name.to_str());
+    name.and_then(|name| name.strip_prefix(PREFIX)).and_then(process::is_alive) == Some(false)
+}
+
 /// Whether a shell would find it.
 fn is_program(name: &str) -> bool {
     let executable = |path: PathBuf| {
@@ -97,6 +132,25 @@ fn is_program(name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_empty_cgroups_of_dead_makers_are_removed() {
+        let tree = tempfile::tempdir().unwrap();
+        let roots = Roots::at(tree.path().join("sys"), tree.path().join("proc"));
+        let live = format!("job/{PREFIX}{}", process::identity(std::process::id()).unwrap());
+        let dead = [format!("{PREFIX}1_999999999999"), format!("job/step/{PREFIX}4294967295_7")];
+        // A folder with something in it is refused as a cgroup with processes is.
+        let used = format!("used/{PREFIX}4294967295_8");
+        let others = ["job".into(), "job/step".into(), format!("job/{PREFIX}tests"), format!("{PREFIX}12"), live];
+        for name in dead.iter().chain(&others).chain([&format!("{used}/inside")]) {
+            std::fs::create_dir_all(roots.cgroupfs().join(name)).unwrap();
+        }
+        assert_eq!(remove_leftovers(&roots), 2);
+        for (names, there) in [(&dead[..], false), (&others[..], true), (&[used][..], true)] {
+            assert!(names.iter().all(|name| roots.cgroupfs().join(name).exists() == there), "{names:?}");
+        }
+        assert_eq!(remove_leftovers(&roots), 0);
+    }
 
     #[test]
     fn programs_are_found_as_a_shell_finds_them() {

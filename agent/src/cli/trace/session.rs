@@ -20,6 +20,7 @@ use crate::daemon::handle::Filter;
 use crate::event::Event;
 use crate::host::kernel::KernelFacts;
 use crate::host::rdma::RdmaFacts;
+use crate::host::roots::Roots;
 use crate::probes::Subject;
 use crate::terminal::{Paper, Table};
 use crate::verbs::json::{self, Origin};
@@ -137,7 +138,7 @@ impl Session {
             Ok(())
         })?;
         if wish.stuck {
-            Self::show_stuck(show, source, told)?;
+            self.show_stuck(&wish.session.roots, enough, told)?;
             return Ok(seen);
         }
         for event in taken.iter().filter(|event| filter.matches(event)) {
@@ -149,15 +150,20 @@ impl Session {
         Ok(seen)
     }
 
-    /// Tells each stuck call once.
-    fn show_stuck(show: &mut Show, source: &Source, told: &mut HashSet<(u32, u64)>) -> anyhow::Result<()> {
-        let Source::Own(own) = source else { return Ok(()) };
+    /// Tells each stuck call that is wanted once.
+    fn show_stuck(&mut self, roots: &Roots, enough: u64, told: &mut HashSet<(u32, u64)>) -> anyhow::Result<()> {
+        let Source::Own(own) = &self.source else { return Ok(()) };
         let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
         let now_ns = u64::try_from(now.tv_sec).unwrap_or(0) * 1_000_000_000 + u64::try_from(now.tv_nsec).unwrap_or(0);
         let calls = own.tracer.snapshot()?.in_flight;
+        let json = self.show.output == Output::Json;
         for (call, waiting) in stuck::stuck(&calls, now_ns) {
-            if told.insert((call.tid, call.start_ns)) {
-                stuck::print(&mut io::stdout().lock(), show.output == Output::Json, &own.decoder, &call, waiting)?;
+            let device = own.decoder.device_of(call.rdev);
+            let thread = stuck::Thread::read(roots, call.tid);
+            let wanted = stuck::wanted(&self.filter, &call, device, &thread);
+            if wanted && self.summary.count() < enough && told.insert((call.tid, call.start_ns)) {
+                stuck::print(&mut io::stdout().lock(), json, device, &thread, (&call, waiting))?;
+                self.summary.stuck(&call, device);
             }
         }
         // What has returned need not be remembered.

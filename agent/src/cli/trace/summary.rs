@@ -8,7 +8,7 @@ use agent_common::counter;
 use crate::event::{Event, Failure};
 use crate::host::errno::errno_name;
 use crate::kernel::Tracer;
-use crate::kernel::state::Snapshot;
+use crate::kernel::state::{InFlight, Snapshot};
 use crate::verbs::names::verb_name;
 
 /// The most lines of failures; the rest is one line.
@@ -35,6 +35,13 @@ impl Summary {
             Event::Device(event) => (event.name.to_string(), String::new(), event.device.clone().unwrap_or_default()),
         };
         *self.groups.entry((verb, error, place)).or_default() += 1;
+    }
+
+    /// Counts a call that was shown because it does not return.
+    pub(crate) fn stuck(&mut self, call: &InFlight, device: Option<&str>) {
+        self.shown += 1;
+        let group = (verb_name(call.key).into_owned(), "not returned".to_owned(), device.unwrap_or("-").to_owned());
+        *self.groups.entry(group).or_default() += 1;
     }
 
     /// How many were shown.

@@ -80,7 +80,7 @@ fn spoilt_records_are_refused_by_name() {
         (60, 3, DecodeError::Field("answer")),
         (64, 9, DecodeError::Field("chain")),
         (68, 17, DecodeError::Field("number of attributes")),
-        (72, 193, DecodeError::Field("request's length")),
+        (72, REQUEST as u32 + 1, DecodeError::Field("request's length")),
         (76, 25, DecodeError::Field("payload's length")),
     ];
     for (at, value, expected) in rows {
