@@ -38,6 +38,12 @@ pub(crate) struct Config {
     pub(crate) cm: bool,
     /// Device events are traced.
     pub(crate) device: bool,
+    /// What drivers and the kernel say about NICs that are not well.
+    pub(crate) health: bool,
+    /// Polls that used up their budget are counted.
+    pub(crate) napi: bool,
+    /// Dropped packets are counted by reason.
+    pub(crate) drops: bool,
     /// Where `/metrics` is served; `None` if nowhere.
     pub(crate) metrics: Option<SocketAddr>,
     /// The Unix socket for the command line; `None` if there is none.
@@ -96,6 +102,9 @@ fn config(reader: &mut Reader) -> Config {
         stuck_after: reader.duration("verbs.stuck_after", SECOND, SECOND..=DAY),
         cm: reader.switch("cm.enabled", true),
         device: reader.switch("device.enabled", true),
+        health: reader.switch("health.enabled", true),
+        napi: reader.switch("health.napi", true),
+        drops: reader.switch("health.drops", true),
         metrics: metrics_on.then_some(metrics),
         socket: socket_on.then_some(socket),
         log_failures: reader.switch("log.failures", true),

@@ -4,6 +4,7 @@
 
 mod attach;
 mod btf;
+mod health;
 mod maps;
 mod object;
 mod readable;

@@ -2,6 +2,7 @@
 //!
 //! What was not measured is absent, never zero.
 
+mod health;
 mod page;
 mod seats;
 pub(crate) mod table;
@@ -73,6 +74,9 @@ impl Metrics {
             verbs::add_errors(&mut page, &mut self.seats, &self.names, snapshot);
             verbs::add_durations(&mut page, &mut self.seats, snapshot);
             self.add_events(&mut page, snapshot);
+            health::add_events(&mut page, &mut self.seats, reading.devices, snapshot);
+            health::add_napi(&mut page, &mut self.seats, snapshot);
+            health::add_drops(&mut page, &mut self.seats, snapshot);
             if self.verbs_measured {
                 let oldest = oldest_seconds(snapshot, reading.monotonic_ns);
                 page.add(Metric::InflightOldest, &[], Value::Seconds(oldest));

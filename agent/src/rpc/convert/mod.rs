@@ -6,6 +6,7 @@
 mod agent;
 mod event;
 mod filter;
+mod health;
 mod request;
 #[cfg(test)]
 pub(in crate::rpc) mod tests;
