@@ -10,6 +10,7 @@ pub mod facts;
 pub mod lab;
 pub mod metrics;
 pub mod modules;
+pub mod nic;
 pub mod permits;
 pub mod scenario;
 pub mod strace;

@@ -11,9 +11,10 @@ use crate::command::tail;
 use crate::event::{Event, Summary, summary};
 use crate::lab::{Lab, Output};
 use crate::modules;
+use crate::nic;
 use crate::workload::{self, lines};
 
-/// What every script begins with: the workload, the first device with its GID index, and a traced command.
+/// What every script begins with, after the [`nic`]'s functions: the workload, the first device with its GID index, and a traced command.
 ///
 /// `trace NAME [FLAG]... -- COMMAND` leaves the events, the agent's own words and its exit status in `/mnt/out`;
 /// `trace_of KIND` does the same for other events than those of verbs. All of it is there in a `bash -c` too.
@@ -66,7 +67,7 @@ pub struct Scenario {
     pub name: &'static str,
     /// A bash script; see [`Traced`] for what `trace` leaves.
     pub script: &'static str,
-    /// Whether it finds the stand-ins for mlx5 in `/mnt/out`.
+    /// Whether it finds the lab's own kernel modules in `/mnt/out`: the stand-ins for mlx5, and the [`nic`].
     pub modules: bool,
     /// Processors of the machine.
     pub processors: u8,
@@ -119,10 +120,10 @@ impl Run {
         let Scenario { name, script, modules, processors, limit } = *self.scenario;
         let mut lab = Lab::new(self.kernel, name);
         if modules {
-            lab.files = modules::mlx5(self.kernel)?;
+            lab.files = modules::build(self.kernel)?;
         }
         (lab.share, lab.processors, lab.limit) = (Some(workload.to_owned()), processors, limit);
-        let output = lab.run(&format!("{PRELUDE}{script}"))?;
+        let output = lab.run(&format!("{}{PRELUDE}{script}", nic::FUNCTIONS))?;
         let words = tail(&output.stderr, 40);
         ensure!(output.status == 0, "{name} on kernel {} ended with {}:\n{words}", self.kernel, output.status);
         Ok(output)

@@ -8,6 +8,7 @@ mod daemon;
 mod drivers;
 mod leftovers;
 mod load;
+mod nic;
 mod notices;
 mod programs;
 mod reload;
@@ -20,7 +21,9 @@ macro_rules! kernels {
         mod $module {
             use tests::scenario::Run;
 
-            use crate::{bare, calls, daemon, drivers, leftovers, load, notices, programs, reload, requests};
+            use crate::{
+                bare, calls, daemon, drivers, leftovers, load, nic, notices, programs, reload, requests,
+            };
 
             static FACTS: Run = Run::new($kernel, &calls::FACTS);
             static CALLS: Run = Run::new($kernel, &calls::CALLS);
@@ -32,6 +35,7 @@ macro_rules! kernels {
             static NOTICES: Run = Run::new($kernel, &notices::SCENARIO);
             static RELOAD: Run = Run::new($kernel, &reload::SCENARIO);
             static BARE: Run = Run::new($kernel, &bare::SCENARIO);
+            static NIC: Run = Run::new($kernel, &nic::SCENARIO);
 
             kernels!(@tests
                 known_calls_end_as_the_table_says: calls::facts(&FACTS),
@@ -74,6 +78,13 @@ macro_rules! kernels {
                 without_type_information_hooks_attach_by_other_means: bare::means(&BARE),
                 without_type_information_failures_are_named_alike: bare::failures(&BARE),
                 without_type_information_probes_are_told_apart: bare::probes(&BARE),
+                the_nic_shows_what_is_set: nic::set(&NIC),
+                the_nic_shows_pause_where_it_is_on: nic::pause_names(&NIC),
+                the_nic_fails_where_it_is_told_to: nic::failing(&NIC),
+                the_nic_counts_on_the_kernels_clock: nic::growth(&NIC),
+                the_nic_comes_and_goes: nic::comes_and_goes(&NIC),
+                the_nic_gets_into_trouble: nic::trouble(&NIC),
+                the_nic_can_be_another_drivers: nic::another_driver(&NIC),
                 nothing_is_left_after_the_end: leftovers::ended(&LEFTOVERS),
                 halting_removes_what_a_killed_agent_left: leftovers::halted(&LEFTOVERS),
                 nothing_runs_after_a_kill_and_the_next_start_cleans_up: leftovers::killed(&LEFTOVERS),
