@@ -115,7 +115,12 @@ fn health(map: &Map) -> anyhow::Result<Vec<HealthCount>> {
 
 fn napi(map: &Map) -> anyhow::Result<Vec<(String, u64)>> {
     let entries: Vec<([u8; NETDEV], PerCpuValues<u64>)> = entries(map)?;
-    Ok(entries.iter().map(|(key, values)| (text(key), values.iter().sum())).collect())
+    let row = |(key, values): &([u8; NETDEV], PerCpuValues<u64>)| {
+        // What the event says where a CPU takes packets from its own backlog: of lo, veth, or spread by RPS.
+        let name = text(key);
+        (if name == "(no device)" { String::new() } else { name }, values.iter().sum())
+    };
+    Ok(entries.iter().map(row).collect())
 }
 
 fn drops(map: &Map, told: &Told) -> anyhow::Result<Vec<(String, String, u64)>> {

@@ -155,7 +155,7 @@ pub(crate) struct Snapshot {
     pub(crate) device_events: Vec<(String, u32, u32, u64)>,
     /// Health events by hook, device and part.
     pub(crate) health: Vec<HealthCount>,
-    /// Polls that used up their budget, by network device.
+    /// Polls that used up their budget, by network device; empty for the CPUs' own backlogs.
     pub(crate) napi: Vec<(String, u64)>,
     /// Packets thrown away by network device (empty if on none) and reason, as the kernel spells it in lower case.
     pub(crate) drops: Vec<(String, String, u64)>,

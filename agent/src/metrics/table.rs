@@ -77,7 +77,7 @@ table! {
     HealthEvents, Counter, "fabricscope_health_events_total", ["device", "netdev", "pci", "event", "reporter"],
         "What drivers and the kernel say about a NIC that is not well, as far as it can be told of which.";
     NapiExhausted, Counter, "fabricscope_napi_budget_exhausted_total", ["netdev"],
-        "Polls of a network device after which more packets wait: the host does not keep up with the NIC.";
+        "Polls of a network device, without a netdev of a CPU's own backlog, after which more packets wait.";
     DroppedPackets, Counter, "fabricscope_dropped_packets_total", ["netdev", "reason"],
         "Packets that the kernel threw away; without a netdev for those that were on none.";
     ProbeRejections, Counter, "fabricscope_verbs_probe_rejections_total", ["device", "verb"],

@@ -180,7 +180,7 @@ pub(crate) fn discovery(run: &Run) {
 pub(crate) fn memory(run: &Run) {
     let output = run.output().unwrap();
     let maps: Vec<Map> = serde_json::from_str(&output.file("maps.json").unwrap()).unwrap();
-    let own = ["INFLIGHT", "VERBS", "ERRORS", "HISTOGRAM", "LOST", "CM_EVENTS", "DEVICE_EVENTS", "QPS", "EVENTS"];
+    let own = ["INFLIGHT", "VERBS", "ERRORS", "HISTOGRAM", "LOST", "CM_EVENTS", "DEVICE_EVENTS", "QPS", "EVENTS", "HEALTH", "NAPI", "DROPS"];
     let of = |name: &str| maps.iter().find(|map| map.name == name).map(|map| map.bytes_memlock);
     let bytes: Option<Vec<u64>> = own.iter().map(|name| of(name)).collect();
     let accounted: u64 = bytes.expect("every map is there").iter().sum();

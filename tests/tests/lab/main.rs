@@ -6,6 +6,7 @@ mod bare;
 mod calls;
 mod daemon;
 mod drivers;
+mod health;
 mod leftovers;
 mod load;
 mod nic;
@@ -22,7 +23,7 @@ macro_rules! kernels {
             use tests::scenario::Run;
 
             use crate::{
-                bare, calls, daemon, drivers, leftovers, load, nic, notices, programs, reload, requests,
+                bare, calls, daemon, drivers, health, leftovers, load, nic, notices, programs, reload, requests,
             };
 
             static FACTS: Run = Run::new($kernel, &calls::FACTS);
@@ -31,6 +32,7 @@ macro_rules! kernels {
             static PROGRAMS: Run = Run::new($kernel, &programs::SCENARIO);
             static DAEMON: Run = Run::new($kernel, &daemon::SCENARIO);
             static DRIVERS: Run = Run::new($kernel, &drivers::SCENARIO);
+            static HEALTH: Run = Run::new($kernel, &health::SCENARIO);
             static LEFTOVERS: Run = Run::new($kernel, &leftovers::SCENARIO);
             static NOTICES: Run = Run::new($kernel, &notices::SCENARIO);
             static RELOAD: Run = Run::new($kernel, &reload::SCENARIO);
@@ -85,6 +87,13 @@ macro_rules! kernels {
                 the_nic_comes_and_goes: nic::comes_and_goes(&NIC),
                 the_nic_gets_into_trouble: nic::trouble(&NIC),
                 the_nic_can_be_another_drivers: nic::another_driver(&NIC),
+                a_nic_that_is_not_well_is_told: health::told(&HEALTH),
+                trouble_is_filtered_by_device: health::filtered(&HEALTH),
+                ordinary_work_is_no_trouble: health::quiet(&HEALTH),
+                trouble_is_counted: health::counted(&HEALTH),
+                dropped_packets_are_counted_by_reason: health::drops(&HEALTH),
+                a_receiver_that_does_not_follow_is_counted: health::napi(&HEALTH),
+                counting_may_be_switched_off: health::switched_off(&HEALTH),
                 nothing_is_left_after_the_end: leftovers::ended(&LEFTOVERS),
                 halting_removes_what_a_killed_agent_left: leftovers::halted(&LEFTOVERS),
                 nothing_runs_after_a_kill_and_the_next_start_cleans_up: leftovers::killed(&LEFTOVERS),
