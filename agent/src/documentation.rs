@@ -11,6 +11,8 @@ use clap::Command;
 use clap::error::ErrorKind;
 
 use crate::cli::help;
+use crate::counters::catalogue;
+use crate::metrics::page::counter_labels;
 use crate::metrics::table::TABLE as METRICS;
 use crate::probes::{Hook, Layer};
 
@@ -100,6 +102,10 @@ fn the_readme_lists_the_metrics_there_are() {
     let mut table = "| metric | labels | what it says |\n|---|---|---|\n".to_owned();
     for row in METRICS {
         writeln!(table, "| `{}` | {} | {} |", row.name, row.labels.join(", "), row.help).unwrap();
+    }
+    for row in catalogue::rows().filter(|row| row.metric && row.pause_metric().is_none()) {
+        let labels = counter_labels(row).join(", ");
+        writeln!(table, "| `{}` | {labels} | {} |", row.metric_name(), row.help()).unwrap();
     }
     readme_holds("metrics", &table);
 }

@@ -2,6 +2,7 @@
 
 mod cli;
 mod config;
+mod counters;
 mod daemon;
 #[cfg(test)]
 mod documentation;

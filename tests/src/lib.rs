@@ -7,6 +7,7 @@
 pub mod command;
 pub mod event;
 pub mod facts;
+pub mod fixture;
 pub mod lab;
 pub mod metrics;
 pub mod modules;

@@ -14,6 +14,8 @@ use tokio::time::timeout;
 use tracing::level_filters::LevelFilter;
 
 use crate::config::{Config, limits, time};
+use crate::counters::collector::Collector;
+use crate::counters::service::Service;
 use crate::daemon::handle::Info;
 use crate::daemon::health::{attached_of, degraded, idle};
 use crate::daemon::run::{Daemon, Setup, ending_signals};
@@ -21,6 +23,7 @@ use crate::daemon::source::Source;
 use crate::daemon::summary::Summary;
 use crate::daemon::{http, tracer::TracerSource};
 use crate::host::kernel::KernelFacts;
+use crate::kernel::Ethtool;
 use crate::log::Log;
 use crate::rpc::{server, socket::Socket};
 
@@ -95,7 +98,8 @@ async fn serve<S: Source>(
     super::trace::remove_leftovers(&config.roots);
     let source = start(&config)?;
     announce(&source, &info);
-    let setup = Setup { source, config, info, log, summary, run_for: args.run_for, signals };
+    let counters = counters(&config).context("starting to read NIC and RDMA counters")?;
+    let setup = Setup { source, config, info, log, summary, counters, run_for: args.run_for, signals };
     let (daemon, handle, asker) = Daemon::new(setup);
     if let Some(listener) = listener {
         tokio::spawn(http::serve(listener, asker));
@@ -119,6 +123,16 @@ async fn serve<S: Source>(
     drop(source?);
     drop(folder);
     Ok(())
+}
+
+/// The reader of NIC and RDMA counters, if they are wanted.
+fn counters(config: &Config) -> io::Result<Option<Service>> {
+    if !config.counters {
+        return Ok(None);
+    }
+    let (roots, filter) = (config.roots.clone(), config.counters_filter.clone());
+    let collector = Collector::new(roots, filter, false, Box::new(Ethtool::new()?));
+    Service::start(collector, config.counters_every).map(Some)
 }
 
 /// The socket's folder. One that was not there goes with the agent; systemd makes and removes its own.

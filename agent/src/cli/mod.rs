@@ -3,8 +3,10 @@
 pub(crate) mod agent;
 pub(crate) mod check;
 pub(crate) mod client;
+pub(crate) mod counters;
 pub(crate) mod discover;
 pub(crate) mod doctor;
+pub(crate) mod explain;
 pub(crate) mod halt;
 pub(crate) mod help;
 pub(crate) mod hooks;
@@ -36,6 +38,10 @@ enum Command {
     Trace(trace::Trace),
     /// Every hook: where it stands, how it is attached, and what it has seen.
     Hooks(hooks::HooksArgs),
+    Counters(counters::CountersArgs),
+    /// What a counter means, what raises it, and what to look at next.
+    #[command(subcommand)]
+    Explain(explain::Explain),
     Doctor(doctor::DoctorArgs),
     Status(status::StatusArgs),
     /// Remove what agents that are gone have left in the kernel.
@@ -78,6 +84,8 @@ fn dispatch(command: Command) -> anyhow::Result<ExitCode> {
     match command {
         Command::Trace(args) => trace::run(&args),
         Command::Hooks(args) => hooks::run(&args),
+        Command::Counters(args) => counters::run(&args, &mut io::stdout().lock()),
+        Command::Explain(what) => explain::run(&what, &mut io::stdout().lock()),
         Command::Status(args) => status::run(&args, &mut io::stdout().lock()),
         Command::Halt(args) => halt::run(&args, &mut io::stdout().lock()),
         Command::Agent(args) => agent::run(&args),

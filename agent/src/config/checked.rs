@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use super::raw::{Entry, Raw, Value};
 use super::{Problem, time};
+use crate::counters::filter::{Filter, Patterns};
 use crate::host::roots::Roots;
 
 /// Which hooks attach.
@@ -44,6 +45,12 @@ pub(crate) struct Config {
     pub(crate) napi: bool,
     /// Dropped packets are counted by reason.
     pub(crate) drops: bool,
+    /// NIC and RDMA counters are read.
+    pub(crate) counters: bool,
+    /// How often.
+    pub(crate) counters_every: Duration,
+    /// Of which devices and drivers.
+    pub(crate) counters_filter: Filter,
     /// Where `/metrics` is served; `None` if nowhere.
     pub(crate) metrics: Option<SocketAddr>,
     /// The Unix socket for the command line; `None` if there is none.
@@ -107,6 +114,13 @@ fn config(reader: &mut Reader) -> Config {
         drops: reader.switch("health.drops", true),
         metrics: metrics_on.then_some(metrics),
         socket: socket_on.then_some(socket),
+        counters: reader.switch("counters.enabled", true),
+        counters_every: reader.duration("counters.every", SECOND * 10, SECOND..=SECOND * 3600),
+        counters_filter: Filter {
+            devices: reader.patterns("counters.devices"),
+            drivers: reader.patterns("counters.drivers"),
+            ports: Vec::new(),
+        },
         log_failures: reader.switch("log.failures", true),
         fold_window: reader.duration("log.fold_window", SECOND * 60, SECOND..=DAY),
         statistics_window: reader.duration("statistics.window", SECOND, Duration::ZERO..=SECOND * 60),
@@ -154,6 +168,13 @@ impl Reader {
             let found = choices.iter().find(|(name, _)| matches!(value, Value::Text(text) if text == name));
             let names = || choices.iter().map(|(name, _)| format!("{name:?}")).collect::<Vec<_>>().join(" or ");
             found.map(|(_, choice)| *choice).ok_or_else(|| format!("write {}", names()))
+        })
+    }
+
+    fn patterns(&mut self, key: &'static str) -> Patterns {
+        self.take(key, Patterns::default(), |value| match value {
+            Value::Text(text) => text.parse(),
+            _ => Err("write names in quotes, such as \"mlx5_* !mlx5_9\"".to_owned()),
         })
     }
 

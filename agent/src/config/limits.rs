@@ -75,6 +75,36 @@ pub(crate) const LOG_END: Duration = Duration::from_secs(2);
 /// Calls named as hanging at one time; those over it are only counted.
 pub(crate) const STUCK_CALLS: usize = 64;
 
+/// Devices whose counters are read, RDMA's and network's together; further ones are not looked at.
+pub(crate) const COUNTER_DEVICES: usize = 1024;
+
+/// Counters of one folder that are looked at; further ones are not.
+pub(crate) const COUNTERS_PER_FOLDER: usize = 1024;
+
+/// Counters' files that are kept open; further ones are opened for each reading, so that descriptors do not run out.
+pub(crate) const COUNTER_FILES_KEPT: usize = 768;
+
+/// Readings between two looks for devices where nothing seems to have changed.
+pub(crate) const COUNTER_READINGS_TO_LOOK: u32 = 5;
+
+/// Of how many times its own duration a reading's pace is at least, so that slow firmware is not asked all the time.
+pub(crate) const COUNTER_SHARE: u32 = 10;
+
+/// Paces after which a reading is so old that it is not served any more.
+pub(crate) const COUNTER_PACES_UNTIL_OLD: u32 = 3;
+
+/// How often the rest of a counter that cannot be read is doubled, from one reading to 63.
+pub(crate) const COUNTER_REST_DOUBLINGS: u32 = 6;
+
+/// Errors in one reading, at least half of what was asked, for which a device is left alone.
+pub(crate) const QUARANTINE_ERRORS: usize = 3;
+
+/// For how long it is left alone the first time.
+pub(crate) const QUARANTINE_FIRST: Duration = Duration::from_secs(60);
+
+/// How often that time is doubled: to a little more than an hour.
+pub(crate) const QUARANTINE_DOUBLINGS: u32 = 6;
+
 /// RDMA devices that have series of their own; further ones share those of `device="other"`.
 pub(crate) const SERIES_DEVICES: usize = 20;
 
@@ -83,6 +113,12 @@ pub(crate) const CGROUPS: usize = 50_000;
 
 /// Series of one RDMA device.
 pub(crate) const SERIES_PER_DEVICE: usize = 60;
+
+/// Of these, counters of its ports; further ones are left out and counted as such.
+pub(crate) const SERIES_COUNTERS: usize = 20;
+
+/// Series of one network device that belongs to an adapter.
+pub(crate) const SERIES_PER_NETDEV: usize = 32;
 
 /// Series that belong to no device.
 pub(crate) const SERIES_SHARED: usize = 300;

@@ -14,6 +14,7 @@ use super::state::{Parts, State};
 use super::summary::Summary;
 use super::{Flow, Input, Inputs, http};
 use crate::config::{Config, limits};
+use crate::counters::service::Service;
 use crate::kernel::readable;
 use crate::log::Log;
 
@@ -38,6 +39,8 @@ pub(crate) struct Setup<S> {
     pub(crate) log: Log,
     /// The live summary, if one is wanted.
     pub(crate) summary: Option<Summary>,
+    /// NIC and RDMA counters, if they are read.
+    pub(crate) counters: Option<Service>,
     /// Ends by itself after this time.
     pub(crate) run_for: Option<Duration>,
     /// Signals that end it, by name.
@@ -55,6 +58,7 @@ impl<S: Source> Daemon<S> {
             info: setup.info,
             log: setup.log,
             summary: setup.summary,
+            counters: setup.counters,
             commands_refused,
             scrapes_refused,
         });

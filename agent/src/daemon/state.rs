@@ -13,6 +13,7 @@ use super::summary::Summary;
 use super::watchers::Watchers;
 use super::{Flow, Input, Scrape};
 use crate::config::{Config, limits};
+use crate::counters::service::Service;
 use crate::event::Event;
 use crate::kernel::state::Snapshot;
 use crate::log::Log;
@@ -42,6 +43,7 @@ pub(super) struct State<S> {
     commands_refused: Arc<AtomicU64>,
     scrapes_refused: Arc<AtomicU64>,
     summary: Option<Summary>,
+    counters: Option<Service>,
     ticks: u64,
     /// When the measuring of run times began or is to begin again.
     measuring: Option<Instant>,
@@ -58,6 +60,7 @@ pub(super) struct Parts<S> {
     pub(super) info: Info,
     pub(super) log: Log,
     pub(super) summary: Option<Summary>,
+    pub(super) counters: Option<Service>,
     pub(super) commands_refused: Arc<AtomicU64>,
     pub(super) scrapes_refused: Arc<AtomicU64>,
 }
@@ -79,6 +82,7 @@ impl<S: Source> State<S> {
             commands_refused: parts.commands_refused,
             scrapes_refused: parts.scrapes_refused,
             summary: parts.summary,
+            counters: parts.counters,
             ticks: 0,
             measuring: None,
             measured: now,
@@ -233,12 +237,14 @@ impl<S: Source> State<S> {
         self.read_counters(Instant::now());
         let hooks = self.source.hooks();
         let losses = self.losses(&hooks);
+        let counters = self.counters.as_ref().and_then(Service::latest);
         self.metrics.page(&Reading {
             info: &self.info,
             snapshot: self.taken.as_ref().map(|taken| &taken.snapshot),
             monotonic_ns: self.taken.as_ref().map_or(0, |taken| taken.monotonic_ns),
             hooks: &hooks,
             devices: self.source.devices(),
+            counters: counters.as_deref(),
             losses: &losses,
             signatures_evicted: self.log.evicted(),
         })

@@ -10,6 +10,6 @@ pub(crate) mod kernel_text;
 pub(crate) mod preempt;
 pub(crate) mod process;
 pub(crate) mod rdma;
-mod read;
+pub(crate) mod read;
 pub(crate) mod roots;
 pub(crate) mod symbols;

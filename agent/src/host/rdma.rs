@@ -156,6 +156,22 @@ impl RdmaPort {
     }
 }
 
+/// The module that serves a device's verbs, else its bus driver. A hardware device is told by its links alone, without
+/// opening anything of it.
+pub(crate) fn driver_of(device: &Path) -> Option<String> {
+    // rxe's own attribute; what stands in it need not be read.
+    if device.join("parent").exists() {
+        return Some("rdma_rxe".to_owned());
+    }
+    hardware_driver(device).or_else(|| software_driver(device).map(str::to_owned))
+}
+
+/// The network devices of a port, the best known first.
+pub(crate) fn netdevs_of(device: &Path, number: u32) -> Vec<String> {
+    let gids = GidTable::read(&device.join("ports").join(number.to_string()));
+    port_netdevs(device, number, &gids)
+}
+
 /// `4: ACTIVE` without its number, since the word says the same.
 fn without_number(text: String) -> String {
     match text.split_once(": ") {

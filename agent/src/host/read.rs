@@ -12,26 +12,26 @@ const FILE_BYTES_MAX: u64 = 1 << 20;
 const ENTRIES_MAX: usize = 16_384;
 
 /// The whole text of a small file, at most [`FILE_BYTES_MAX`] of it. Bytes that are not UTF-8 are replaced.
-pub(super) fn text(path: &Path) -> io::Result<String> {
+pub(crate) fn text(path: &Path) -> io::Result<String> {
     let mut bytes = Vec::new();
     File::open(path)?.take(FILE_BYTES_MAX).read_to_end(&mut bytes)?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// The value of a one-line attribute without its surrounding space. Absent if unreadable or empty.
-pub(super) fn attribute(path: &Path) -> Option<String> {
+pub(crate) fn attribute(path: &Path) -> Option<String> {
     let text = text(path).ok()?;
     let value = text.trim_matches(|c: char| c.is_whitespace() || c == '\0');
     (!value.is_empty()).then(|| value.to_owned())
 }
 
 /// A one-line attribute as a number or another parsed type. Absent if unreadable or odd.
-pub(super) fn parsed<T: FromStr>(path: &Path) -> Option<T> {
+pub(crate) fn parsed<T: FromStr>(path: &Path) -> Option<T> {
     attribute(path)?.parse().ok()
 }
 
 /// The names in a directory, sorted. Empty if the directory cannot be read; names that are not UTF-8 are left out.
-pub(super) fn names(directory: &Path) -> Vec<String> {
+pub(crate) fn names(directory: &Path) -> Vec<String> {
     let Ok(entries) = fs::read_dir(directory) else {
         return Vec::new();
     };
@@ -42,13 +42,13 @@ pub(super) fn names(directory: &Path) -> Vec<String> {
 }
 
 /// The names in a directory that are numbers, in rising order: ports, GID indices.
-pub(super) fn numbers(directory: &Path) -> Vec<u32> {
+pub(crate) fn numbers(directory: &Path) -> Vec<u32> {
     let mut numbers: Vec<u32> = names(directory).iter().filter_map(|name| name.parse().ok()).collect();
     numbers.sort_unstable();
     numbers
 }
 
 /// The last part of what a symbolic link points to: a driver, a PCI address.
-pub(super) fn link_name(path: &Path) -> Option<String> {
+pub(crate) fn link_name(path: &Path) -> Option<String> {
     Some(fs::read_link(path).ok()?.file_name()?.to_str()?.to_owned())
 }

@@ -4,6 +4,7 @@
 
 mod attach;
 mod btf;
+mod ethtool;
 mod health;
 mod maps;
 mod object;
@@ -15,6 +16,7 @@ mod tracer;
 
 pub(crate) use attach::program_names;
 pub(crate) use btf::Btf;
+pub(crate) use ethtool::Ethtool;
 #[cfg(test)]
 pub(crate) use object::map_shapes;
 pub(crate) use object::try_fexit;

@@ -2,8 +2,9 @@
 //!
 //! What was not measured is absent, never zero.
 
+mod counters;
 mod health;
-mod page;
+pub(crate) mod page;
 mod seats;
 pub(crate) mod table;
 #[cfg(test)]
@@ -11,6 +12,7 @@ mod tests;
 mod verbs;
 
 use crate::config::limits;
+use crate::counters::service::Latest;
 use crate::daemon::handle::{Info, Loss};
 use crate::host::rdma::{RdmaDevice, RdmaFacts};
 use crate::kernel::state::{HookState, Snapshot, State};
@@ -38,6 +40,8 @@ pub(crate) struct Reading<'a> {
     pub(crate) hooks: &'a [HookState],
     /// RDMA devices.
     pub(crate) devices: &'a RdmaFacts,
+    /// NIC and RDMA counters; `None` while there is no reading, or none that is recent.
+    pub(crate) counters: Option<&'a Latest>,
     /// What was lost.
     pub(crate) losses: &'a [Loss],
     /// Signatures that had to make room in the log.
@@ -65,6 +69,9 @@ impl Metrics {
         add_info(&mut page, reading);
         add_hooks(&mut page, reading.hooks);
         self.add_devices(&mut page, reading.devices);
+        if let Some(latest) = reading.counters {
+            counters::add(&mut page, &mut self.seats, latest);
+        }
         self.verbs_measured |= is_measured(reading.hooks, Subject::Verbs);
         if self.verbs_measured {
             verbs::add_from_zero(&mut page, &mut self.seats, reading.devices);
@@ -83,7 +90,8 @@ impl Metrics {
             }
         }
         let devices = reading.devices.devices.len();
-        let most = limits::SERIES.min(limits::SERIES_SHARED + devices * limits::SERIES_PER_DEVICE);
+        let netdevs = self.seats.netdevs() * limits::SERIES_PER_NETDEV;
+        let most = limits::SERIES.min(limits::SERIES_SHARED + devices * limits::SERIES_PER_DEVICE + netdevs);
         // One is kept for saying how many are left out.
         let dropped = page.bound(most - 1);
         page.add(Metric::SeriesDropped, &[], Value::Whole(dropped as u64));

@@ -12,6 +12,8 @@ pub(super) const OTHER: &str = "other";
 #[derive(Debug, Default)]
 pub(super) struct Seats {
     devices: BTreeMap<String, BTreeSet<(Metric, String)>>,
+    counters: BTreeMap<String, BTreeSet<(usize, String)>>,
+    netdevs: BTreeMap<String, BTreeSet<(usize, String)>>,
     errors: BTreeSet<[String; 4]>,
     histograms: BTreeSet<String>,
     shared: BTreeMap<Metric, BTreeSet<String>>,
@@ -43,7 +45,34 @@ impl Seats {
             return false;
         };
         let key = (metric, series.to_owned());
-        seats.contains(&key) || (seats.len() < limits::SERIES_PER_DEVICE - SHARED && seats.insert(key))
+        let counters = self.counters.get(device).map_or(0, BTreeSet::len);
+        seats.contains(&key) || (seats.len() + counters < limits::SERIES_PER_DEVICE - SHARED && seats.insert(key))
+    }
+
+    /// Whether an RDMA device's counter, by its place in the catalogue, has a place among the device's series.
+    pub(super) fn take_counter(&mut self, device: &str, counter: usize, series: &str) -> bool {
+        let Some(others) = self.devices.get(device).map(BTreeSet::len) else {
+            return false;
+        };
+        let seats = self.counters.entry(device.to_owned()).or_default();
+        let key = (counter, series.to_owned());
+        let room = seats.len() < limits::SERIES_COUNTERS && seats.len() + others < limits::SERIES_PER_DEVICE - SHARED;
+        seats.contains(&key) || (room && seats.insert(key))
+    }
+
+    /// Whether a network device's counter has a place.
+    pub(super) fn take_netdev(&mut self, netdev: &str, counter: usize, series: &str) -> bool {
+        if !self.netdevs.contains_key(netdev) && self.netdevs.len() >= limits::SERIES_DEVICES {
+            return false;
+        }
+        let seats = self.netdevs.entry(netdev.to_owned()).or_default();
+        let key = (counter, series.to_owned());
+        seats.contains(&key) || (seats.len() < limits::SERIES_PER_NETDEV && seats.insert(key))
+    }
+
+    /// Network devices that have series of their own.
+    pub(super) fn netdevs(&self) -> usize {
+        self.netdevs.len()
     }
 
     /// Whether the error has a series of its own. Each device's shared one has a place besides.

@@ -14,8 +14,6 @@ pub(crate) enum Kind {
 /// One row.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Row {
-    /// Which.
-    pub(crate) metric: Metric,
     /// The full name.
     pub(crate) name: &'static str,
     /// What it is.
@@ -37,7 +35,6 @@ macro_rules! table {
         /// Every metric.
         pub(crate) const TABLE: &[Row] = &[
             $(Row {
-                metric: Metric::$metric,
                 name: $name,
                 kind: Kind::$kind,
                 labels: &[$($label),*],
@@ -64,6 +61,22 @@ table! {
         "1 if the hook runs, 0 if it does not though it is wanted.";
     RdmaPortInfo, Gauge, "fabricscope_rdma_port_info", ["device", "port", "netdev", "pci", "driver", "fw", "link_layer"],
         "An RDMA port and what it belongs to; always 1.";
+    PfcPauseFrames, Counter, "fabricscope_pfc_pause_frames_total", ["netdev", "priority", "direction"],
+        "Priority pause frames. rx pause: the network cannot take what this host sends. tx pause: this host cannot take what the network sends.";
+    PfcPauseSeconds, Counter, "fabricscope_pfc_pause_seconds_total", ["netdev", "priority", "direction"],
+        "Time a priority was paused, in seconds. rx pause: the network cannot take what this host sends. tx pause: this host cannot take what the network sends.";
+    CounterSaturated, Gauge, "fabricscope_rdma_saturated", ["device", "port", "counter"],
+        "1 for a counter that stands at the end of its range and counts no more until it is cleared; it is served nowhere else.";
+    CounterFailures, Counter, "fabricscope_nic_read_failures_total", ["device", "reason"],
+        "How often a NIC or RDMA counter could not be read.";
+    CounterQuarantined, Gauge, "fabricscope_nic_quarantined", ["device"],
+        "1 for a device that answered with errors, so that its counters are left alone for a while.";
+    CounterDuration, Gauge, "fabricscope_nic_read_duration_seconds", ["source"],
+        "How long the last full reading of the counters took, in seconds.";
+    CounterPace, Gauge, "fabricscope_nic_read_pace_seconds", [],
+        "The time from one full reading of the counters to the next, in seconds; more than configured where reading is slow.";
+    CounterDevices, Gauge, "fabricscope_nic_devices", ["kind"],
+        "Devices whose counters are read: RDMA's and the network's. 0 where there is no such hardware.";
     VerbsCalls, Counter, "fabricscope_verbs_calls_total", ["device", "verb"],
         "Verbs calls that returned, whatever they returned. Further verbs of a device may share verb=\"other\".";
     MrRegistrations, Counter, "fabricscope_mr_registrations_total", ["device", "kind"],
@@ -96,6 +109,9 @@ table! {
         "How long the kernel side's programs ran for all their hooks, in seconds, while that was measured.";
 }
 
+/// The last row whose series are kept before those of the counters' catalogue where there are too many.
+pub(crate) const BEFORE_COUNTERS: Metric = Metric::CounterDevices;
+
 impl Metric {
     /// Its row.
     pub(crate) fn row(self) -> &'static Row {
@@ -113,9 +129,8 @@ mod tests {
     fn names_follow_the_rules() {
         let names: BTreeSet<_> = TABLE.iter().map(|row| row.name).collect();
         assert_eq!(names.len(), TABLE.len());
-        for (index, row) in TABLE.iter().enumerate() {
-            assert_eq!(row.metric as usize, index);
-            assert_eq!(row.metric.row().name, row.name);
+        assert_eq!(Metric::RunTime.row().name, TABLE.last().expect("a row").name);
+        for row in TABLE {
             assert!(row.name.starts_with("fabricscope_") && row.help.ends_with('.'), "{}", row.name);
             assert_eq!(row.kind == Kind::Counter, row.name.ends_with("_total"), "{}", row.name);
             assert!(row.labels.len() <= 7 && !row.labels.contains(&"le"), "{}", row.name);

@@ -16,9 +16,9 @@ use crate::program::{FAILED, LIMIT, Scratch, is_root, program, refused, start, t
 const END: Duration = Duration::from_secs(2);
 
 /// An agent that runs on a port and a socket of its own; ended when dropped.
-struct Agent {
+pub(crate) struct Agent {
     child: Child,
-    scratch: Scratch,
+    pub(crate) scratch: Scratch,
     socket: PathBuf,
     /// `127.0.0.1:PORT`
     address: String,
@@ -27,12 +27,17 @@ struct Agent {
 impl Agent {
     /// `None` where it may not run.
     fn start() -> Option<Self> {
+        Self::start_with("")
+    }
+
+    /// With these lines of configuration besides.
+    pub(crate) fn start_with(more: &str) -> Option<Self> {
         if !is_root() {
             return None;
         }
         let scratch = Scratch::new();
         let socket = scratch.inside("agent.sock");
-        let config = format!("metrics.listen = '127.0.0.1:0'\nrpc.socket = '{}'\n", socket.display());
+        let config = format!("metrics.listen = '127.0.0.1:0'\nrpc.socket = '{}'\n{more}", socket.display());
         let config = scratch.file("agent.toml", &config);
         let log = fs::File::create(scratch.inside("stderr")).unwrap();
         let mut command = program();
@@ -61,7 +66,7 @@ impl Agent {
     }
 
     /// Status line and body.
-    fn get(&self, path: &str) -> (String, String) {
+    pub(crate) fn get(&self, path: &str) -> (String, String) {
         let mut stream = TcpStream::connect(&self.address).unwrap();
         stream.set_read_timeout(Some(LIMIT)).unwrap();
         write!(stream, "GET {path} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n", self.address).unwrap();
@@ -98,7 +103,13 @@ fn metrics_are_text_that_prometheus_takes() {
     assert_eq!(tests::metrics::sum(&page, "fabricscope_host_info", &[]), Some(1.0), "{page}");
     let lost = tests::metrics::sum(&page, "fabricscope_events_lost_total", &[]);
     assert_eq!(lost, Some(0.0), "nothing is lost where nothing happens:\n{page}");
-    let file = agent.scratch.file("page", &page);
+    promtool_takes(&page, &agent.scratch);
+}
+
+/// Hands a page to promtool, where there is one.
+#[track_caller]
+pub(crate) fn promtool_takes(page: &str, scratch: &Scratch) {
+    let file = scratch.file("page", page);
     let checked = Command::new("promtool")
         .args(["check", "metrics"])
         .stdin(fs::File::open(file).unwrap())

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a step that fails is a failed test")]
 
+mod counters;
 mod daemon;
 mod kernel;
 mod output;

@@ -1,0 +1,147 @@
+//! The counters as JSON, one object for each interval. What is not known is absent.
+
+use std::io::Write;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use serde::Serialize;
+
+use crate::counters::catalogue::Unit;
+use crate::counters::rates::{Interval, Rate};
+use crate::counters::readout::{Kind, Readout, Subject};
+use crate::verbs::json::time_text;
+
+/// Names the layout of the objects. Keys are only ever added to it.
+const SCHEMA: &str = "fabricscope.counters.v1";
+
+/// Where the counters come from.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Origin<'a> {
+    /// The host's name.
+    pub(super) host: Option<&'a str>,
+    /// Names this boot of the host.
+    pub(super) boot_id: Option<&'a str>,
+}
+
+#[derive(Debug, Serialize)]
+struct Record<'a> {
+    schema: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    host: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    boot_id: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    time: Option<String>,
+    time_ns: u128,
+    interval_seconds: f64,
+    devices: Vec<Device<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+struct Device<'a> {
+    kind: &'static str,
+    name: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    driver: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    device: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    port: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pfc_priorities: Option<Vec<u8>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    quarantined: Option<&'a str>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    failures: Vec<Failure>,
+    counters: Vec<Counter>,
+}
+
+#[derive(Debug, Serialize)]
+struct Failure {
+    reason: &'static str,
+    count: u64,
+}
+
+#[derive(Debug, Serialize)]
+struct Counter {
+    name: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    port: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    priority: Option<u8>,
+    unit: &'static str,
+    value: Number,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    increase: Option<Number>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    per_second: Option<f64>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    saturated: bool,
+    source: &'static str,
+}
+
+/// Counts are whole, times are not.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+enum Number {
+    Whole(u64),
+    Seconds(f64),
+}
+
+impl Number {
+    fn of(rate: &Rate, count: u64) -> Self {
+        if rate.row.unit == Unit::Seconds { Self::Seconds(rate.row.in_unit(count)) } else { Self::Whole(count) }
+    }
+}
+
+/// Writes one interval as one line.
+pub(super) fn write(
+    readout: &Readout,
+    interval: &Interval,
+    all: bool,
+    origin: Origin<'_>,
+    now: SystemTime,
+    out: &mut impl Write,
+) -> anyhow::Result<()> {
+    let record = Record {
+        schema: SCHEMA,
+        host: origin.host,
+        boot_id: origin.boot_id,
+        time: time_text(now),
+        time_ns: now.duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos(),
+        interval_seconds: interval.elapsed.as_secs_f64(),
+        devices: readout.subjects.iter().map(|subject| device(subject, interval, all)).collect(),
+    };
+    serde_json::to_writer(&mut *out, &record)?;
+    writeln!(out)?;
+    Ok(())
+}
+
+fn device<'a>(subject: &'a Subject, interval: &Interval, all: bool) -> Device<'a> {
+    let own = |rate: &&Rate| rate.place.kind == subject.kind && rate.place.device == subject.name;
+    let rates = interval.rates.iter().filter(own).filter(|rate| all || rate.moved() || rate.saturated);
+    let counters = rates.map(|rate| Counter {
+        name: rate.row.name,
+        port: rate.place.port,
+        priority: rate.priority,
+        unit: rate.row.unit.word(),
+        value: Number::of(rate, rate.value),
+        increase: rate.increase.map(|increase| Number::of(rate, increase)),
+        per_second: rate.per_second(interval.elapsed),
+        saturated: rate.saturated,
+        source: rate.source.name(),
+    });
+    Device {
+        kind: match subject.kind {
+            Kind::Rdma => "rdma",
+            Kind::Netdev => "netdev",
+        },
+        name: &subject.name,
+        driver: subject.driver.as_deref(),
+        device: subject.port_of.as_ref().map(|(device, _)| device.as_str()),
+        port: subject.port_of.as_ref().map(|(_, port)| *port),
+        pfc_priorities: subject.priorities.map(|mask| (0..8).filter(|bit| mask & (1 << bit) != 0).collect()),
+        quarantined: subject.quarantined.as_ref().map(|(why, _)| why.as_str()),
+        failures: subject.failures.iter().map(|(reason, count)| Failure { reason, count: *count }).collect(),
+        counters: counters.collect(),
+    }
+}

@@ -1,0 +1,114 @@
+//! Reads everything once, whenever it is told to, and remembers what it takes to make counts of numbers.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use super::Statistics;
+use super::block::{Gathered, Part};
+use super::catalogue::Source;
+use super::device::Device;
+use super::discover::{Search, fingerprint};
+use super::filter::Filter;
+use super::readout::{Kind, Readout, Series};
+use crate::config::limits;
+use crate::host::roots::Roots;
+
+/// The reader.
+pub(crate) struct Collector {
+    roots: Roots,
+    filter: Filter,
+    all: bool,
+    statistics: Box<dyn Statistics>,
+    devices: Vec<Device>,
+    /// The devices of the last look, by which a change is noticed.
+    fingerprint: Vec<(String, u64)>,
+    /// Readings until everything is looked for again.
+    due: u32,
+}
+
+impl Collector {
+    /// A reader that has not looked yet. `all` has counters shown too that no row of the catalogue knows.
+    pub(crate) fn new(roots: Roots, filter: Filter, all: bool, statistics: Box<dyn Statistics>) -> Self {
+        Self { roots, filter, all, statistics, devices: Vec::new(), fingerprint: Vec::new(), due: 0 }
+    }
+
+    /// A full reading. Nothing on the host is no error, nor is anything that a device answers.
+    pub(crate) fn read(&mut self, now: Instant) -> Readout {
+        self.look();
+        let mut gathered = Gathered { kept: self.kept(), ..Gathered::default() };
+        let mut durations: BTreeMap<Source, Duration> = BTreeMap::new();
+        for device in &mut self.devices {
+            let outcome = device.read(now, &*self.statistics, &mut durations, &mut gathered);
+            if outcome.gone {
+                self.due = 0;
+            }
+        }
+        Readout {
+            at: Instant::now(),
+            subjects: self.devices.iter().map(|device| device.subject(now)).collect(),
+            counters: gathered.asked,
+            series: series(gathered.parts),
+            shown: gathered.shown,
+            durations: durations.into_iter().collect(),
+        }
+    }
+
+    /// Looks for devices again if they have changed, and from time to time in any case: a port's network device may be
+    /// another one now.
+    fn look(&mut self) {
+        let found = fingerprint(&self.roots);
+        if self.due > 0 && found == self.fingerprint {
+            self.due -= 1;
+            return;
+        }
+        self.fingerprint = found;
+        self.due = limits::COUNTER_READINGS_TO_LOOK;
+        let search = Search { roots: &self.roots, filter: &self.filter, all: self.all, statistics: &*self.statistics };
+        let mut old = std::mem::take(&mut self.devices);
+        for facts in search.devices() {
+            let known = old.iter().position(|device| device.kind == facts.kind && device.name == facts.name);
+            let mut device = Device::new(facts);
+            if let Some(known) = known {
+                device.inherit(old.swap_remove(known));
+            }
+            if device.kind == Kind::Netdev {
+                device.priorities = self.statistics.priorities(&device.name);
+            }
+            self.devices.push(device);
+        }
+    }
+
+    fn kept(&self) -> usize {
+        self.devices.iter().flat_map(|device| &device.blocks).map(super::block::Block::kept).sum()
+    }
+}
+
+/// Parts of the same series are added up; where several sources tell the same, the first is taken.
+fn series(mut parts: Vec<Part>) -> Vec<Series> {
+    parts.sort_by(|a, b| {
+        let key = |part: &Part| (part.order, part.found.priority, part.found.name.rank);
+        a.place.cmp(&b.place).then_with(|| key(a).cmp(&key(b)))
+    });
+    let mut series: Vec<Series> = Vec::with_capacity(parts.len());
+    let mut rank = 0;
+    for part in parts {
+        let Part { place, found, value, saturated, epoch, source, .. } = part;
+        let same = |last: &&mut Series| {
+            last.place == place && std::ptr::eq(last.row, found.row) && last.priority == found.priority
+        };
+        match series.last_mut().filter(same) {
+            Some(last) if rank == found.name.rank => {
+                last.value = last.value.saturating_add(value);
+                last.saturated |= saturated;
+                last.epoch = last.epoch.wrapping_add(epoch);
+            }
+            Some(_) => {}
+            None => {
+                rank = found.name.rank;
+                let (row, priority) = (found.row, found.priority);
+                series.push(Series { place, row, priority, value, saturated, epoch, source });
+            }
+        }
+    }
+    series
+}

@@ -1,0 +1,103 @@
+//! The series of NIC and RDMA counters. Their names come from the catalogue, never from a driver.
+
+use std::time::Duration;
+
+use super::page::{Page, Value};
+use super::seats::{OTHER, Seats};
+use super::table::Metric;
+use crate::counters::catalogue::{self, Direction, Row, Unit};
+use crate::counters::readout::{Kind, Series, Subject};
+use crate::counters::service::Latest;
+
+/// Adds everything of the last reading.
+pub(super) fn add(page: &mut Page, seats: &mut Seats, latest: &Latest) {
+    let readout = &latest.readout;
+    let count = |kind| readout.subjects.iter().filter(|subject| subject.kind == kind).count() as u64;
+    for (name, kind) in [("rdma", Kind::Rdma), ("netdev", Kind::Netdev)] {
+        page.add(Metric::CounterDevices, &[name], Value::Whole(count(kind)));
+    }
+    page.add(Metric::CounterPace, &[], seconds(latest.pace));
+    for (source, duration) in &readout.durations {
+        page.add(Metric::CounterDuration, &[source.name()], seconds(*duration));
+    }
+    // By row first: where there is not room for all, each port has the most important ones.
+    for (index, row) in catalogue::rows().enumerate().filter(|(_, row)| row.metric) {
+        for series in readout.series.iter().filter(|series| std::ptr::eq(series.row, row)) {
+            let subject = readout.subject(&series.place);
+            add_series(page, seats, index, row, series, subject);
+        }
+    }
+    for subject in &readout.subjects {
+        add_subject(page, seats, subject);
+    }
+}
+
+fn seconds(duration: Duration) -> Value {
+    Value::Seconds(duration.as_secs_f64())
+}
+
+fn add_series(
+    page: &mut Page,
+    seats: &mut Seats,
+    index: usize,
+    row: &'static Row,
+    series: &Series,
+    subject: Option<&Subject>,
+) {
+    let device = series.place.device.as_str();
+    let port = series.place.port.map(|port| port.to_string()).unwrap_or_default();
+    let priority = series.priority.map(|priority| priority.to_string()).unwrap_or_default();
+    if !is_enabled(series, subject) {
+        return;
+    }
+    let has_seat = match series.place.kind {
+        Kind::Rdma => seats.device(device) != OTHER && seats.take_counter(device, index, &port),
+        Kind::Netdev => seats.take_netdev(device, index, &priority),
+    };
+    if !has_seat {
+        page.left_out += 1;
+        return;
+    }
+    if series.saturated {
+        page.add(Metric::CounterSaturated, &[device, &port, row.name], Value::Whole(1));
+        return;
+    }
+    let value = if row.unit == Unit::Seconds { Value::Seconds(series.number()) } else { Value::Whole(series.value) };
+    match (row.pause_metric(), row.direction) {
+        (Some((_, direction)), Direction::Rx | Direction::Tx) => {
+            let metric = if row.unit == Unit::Seconds { Metric::PfcPauseSeconds } else { Metric::PfcPauseFrames };
+            page.add(metric, &[device, &priority, direction], value);
+        }
+        _ if series.place.kind == Kind::Rdma => page.add_counter(index, &[device, &port], value),
+        _ => page.add_counter(index, &[device], value),
+    }
+}
+
+/// Priorities without flow control have no series. Where the device does not say which those are, the ones that ever
+/// saw a pause are served.
+fn is_enabled(series: &Series, subject: Option<&Subject>) -> bool {
+    let Some(priority) = series.priority else { return true };
+    match subject.and_then(|subject| subject.priorities) {
+        Some(mask) => u32::from(mask) >> priority & 1 == 1,
+        None => series.value > 0,
+    }
+}
+
+fn add_subject(page: &mut Page, seats: &mut Seats, subject: &Subject) {
+    let device = match subject.kind {
+        Kind::Rdma => seats.device(&subject.name),
+        Kind::Netdev => &subject.name,
+    };
+    let room = |seats: &mut Seats, series: &str| match subject.kind {
+        Kind::Rdma => seats.take(device, Metric::CounterFailures, series),
+        Kind::Netdev => seats.take_netdev(device, usize::MAX, series),
+    };
+    for (reason, count) in &subject.failures {
+        if room(seats, reason) {
+            page.add(Metric::CounterFailures, &[device, reason], Value::Whole(*count));
+        }
+    }
+    if subject.quarantined.is_some() && room(seats, "quarantined") {
+        page.add(Metric::CounterQuarantined, &[device], Value::Whole(1));
+    }
+}
