@@ -8,9 +8,9 @@ use agent_common::health::{DropKey, HOPS, HealthKey, HealthRecord, NETDEV, Setti
 use agent_common::hook::Cookie;
 use agent_common::record::kind;
 use aya_ebpf::EbpfContext as _;
-use aya_ebpf::helpers::generated::{bpf_get_attach_cookie, bpf_get_func_arg, bpf_ktime_get_ns};
-use aya_ebpf::macros::{fentry, kprobe, tracepoint};
-use aya_ebpf::programs::{FEntryContext, ProbeContext, TracePointContext};
+use aya_ebpf::helpers::generated::{bpf_get_attach_cookie, bpf_ktime_get_ns};
+use aya_ebpf::macros::{kprobe, tracepoint};
+use aya_ebpf::programs::{ProbeContext, TracePointContext};
 
 use crate::{maps, read};
 
@@ -79,39 +79,18 @@ pub(crate) fn health_drop(ctx: TracePointContext) -> u32 {
 /// A driver's own function that runs when something is wrong.
 #[kprobe]
 pub(crate) fn driver_health_kprobe(ctx: ProbeContext) -> u32 {
-    let argument = |index| ctx.arg::<u64>(index).unwrap_or(0);
-    // SAFETY: a helper that only reads the context.
-    let cookie = Cookie(unsafe { bpf_get_attach_cookie(ctx.as_ptr()) });
-    driver(cookie, argument(0), [argument(1), argument(2), argument(3)]);
-    0
-}
-
-/// See [`driver_health_kprobe`].
-#[fentry]
-pub(crate) fn driver_health_fentry(ctx: FEntryContext) -> i32 {
-    let argument = |index| {
-        let mut value = 0;
-        // SAFETY: a helper that only reads the context, and fails where there is no such argument.
-        unsafe { bpf_get_func_arg(ctx.as_ptr(), index, &raw mut value) };
-        value
-    };
-    // SAFETY: a helper that only reads the context.
-    let cookie = Cookie(unsafe { bpf_get_attach_cookie(ctx.as_ptr()) });
-    driver(cookie, argument(0), [argument(1), argument(2), argument(3)]);
-    0
-}
-
-#[inline(always)]
-fn driver(cookie: Cookie, first: u64, values: [u64; 3]) {
     if maps::settings().is_none() {
-        return;
+        return 0;
     }
     let mut place = MaybeUninit::<HealthRecord>::uninit();
     // SAFETY: the record is made of numbers and bytes, and a multiple of eight bytes long.
     let record = unsafe { read::clear(&mut place) };
-    record.values = values;
-    device_of(cookie.hook(), first, &mut record.device);
+    record.values = [1, 2, 3].map(|index| ctx.arg::<u64>(index).unwrap_or(0));
+    // SAFETY: a helper that only reads the context.
+    let cookie = Cookie(unsafe { bpf_get_attach_cookie(ctx.as_ptr()) });
+    device_of(cookie.hook(), ctx.arg::<u64>(0).unwrap_or(0), &mut record.device);
     tell(cookie, record);
+    0
 }
 
 /// Follows the hook's path from its first argument to the name of the device.

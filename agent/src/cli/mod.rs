@@ -33,7 +33,7 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Failed verbs calls, connection manager and device events, as they happen.
+    /// Failed verbs calls, events of devices and connections, and NICs that are not well.
     #[command(subcommand)]
     Trace(trace::Trace),
     /// Every hook: where it stands, how it is attached, and what it has seen.

@@ -110,7 +110,7 @@ fn config(reader: &mut Reader) -> Config {
         cm: reader.switch("cm.enabled", true),
         device: reader.switch("device.enabled", true),
         health: reader.switch("health.enabled", true),
-        napi: reader.switch("health.napi", true),
+        napi: reader.switch("health.napi", false),
         drops: reader.switch("health.drops", true),
         metrics: metrics_on.then_some(metrics),
         socket: socket_on.then_some(socket),

@@ -2,6 +2,7 @@
 
 pub(crate) mod names;
 pub(crate) mod record;
+pub(crate) mod resources;
 
 use std::time::SystemTime;
 
@@ -45,9 +46,10 @@ impl Place {
         let known = match about {
             About::Bus => host.devices.iter().find(|device| device.pci.as_deref() == Some(name)),
             About::Rdma => host.device(name),
-            About::Netdev => {
-                host.devices.iter().find(|device| device.ports.iter().any(|port| port.netdevs.iter().any(|n| n == name)))
-            }
+            About::Netdev => host
+                .devices
+                .iter()
+                .find(|device| device.ports.iter().any(|port| port.netdevs.iter().any(|n| n == name))),
         };
         let mut place = known.map_or_else(Self::default, |device| {
             // Which port of several it is about is told by a network device's own name only.

@@ -35,7 +35,12 @@ pub(crate) fn decode(
         place: Place::find(row.about, &device, host),
         part: known(part),
         message: known(message),
-        values: row.numbers.iter().zip(values).map(|(number, raw)| (number.name.to_owned(), number.read(raw))).collect(),
+        values: row
+            .numbers
+            .iter()
+            .zip(values)
+            .map(|(number, raw)| (number.name.to_owned(), number.read(raw)))
+            .collect(),
     })
 }
 

@@ -123,7 +123,8 @@ impl Context {
     /// Why a row has nothing to attach to.
     fn absent(&self, hook: &Hook) -> State {
         // A row of no module is one of the kernel itself.
-        let loaded = hook.modules.is_empty() || hook.modules.iter().any(|module| self.symbols.of_module(module).next().is_some());
+        let loaded = hook.modules.is_empty()
+            || hook.modules.iter().any(|module| self.symbols.of_module(module).next().is_some());
         if loaded {
             State::Unsupported(format!("this kernel has none of {}", hook.functions.join(", ")))
         } else {
@@ -204,6 +205,7 @@ impl Context {
         };
         for (at, program) in programs(hook).iter().map(|p| (p.tracing_at, p.tracing)) {
             let kind = Kind::Tracing { at, function: id, object: object_fd.as_ref().map(OwnedFd::as_fd) };
+            let program = program.ok_or("it would hold the driver's module")?;
             let loaded = object.program(program, hook.name, kind).map_err(text)?;
             let link = sys::link_tracing(loaded.as_fd(), at, cookie).map_err(text)?;
             attached.links.insert(0, link);
@@ -265,21 +267,22 @@ impl Context {
 /// One program of a hook, in its two forms.
 struct Step {
     tracing_at: Tracing,
-    tracing: &'static str,
+    /// `None` for rows that never have it.
+    tracing: Option<&'static str>,
     kprobe: &'static str,
 }
 
 const INNER: &[Step] =
-    &[Step { tracing_at: Tracing::Exit, tracing: "inner_exit_fexit", kprobe: "inner_exit_kretprobe" }];
+    &[Step { tracing_at: Tracing::Exit, tracing: Some("inner_exit_fexit"), kprobe: "inner_exit_kretprobe" }];
 /// The return first: an entry whose return is not seen would leave its record open.
 const BOUNDARY: &[Step] = &[
-    Step { tracing_at: Tracing::Exit, tracing: "syscall_exit_fexit", kprobe: "syscall_exit_kretprobe" },
-    Step { tracing_at: Tracing::Entry, tracing: "syscall_entry_fentry", kprobe: "syscall_entry_kprobe" },
+    Step { tracing_at: Tracing::Exit, tracing: Some("syscall_exit_fexit"), kprobe: "syscall_exit_kretprobe" },
+    Step { tracing_at: Tracing::Entry, tracing: Some("syscall_entry_fentry"), kprobe: "syscall_entry_kprobe" },
 ];
 const DEVICE: &[Step] =
-    &[Step { tracing_at: Tracing::Entry, tracing: "device_event_fentry", kprobe: "device_event_kprobe" }];
-const HEALTH: &[Step] =
-    &[Step { tracing_at: Tracing::Entry, tracing: "driver_health_fentry", kprobe: "driver_health_kprobe" }];
+    &[Step { tracing_at: Tracing::Entry, tracing: Some("device_event_fentry"), kprobe: "device_event_kprobe" }];
+/// Only drivers have such rows.
+const HEALTH: &[Step] = &[Step { tracing_at: Tracing::Entry, tracing: None, kprobe: "driver_health_kprobe" }];
 
 /// The programs a row runs, in the order in which they are attached.
 fn programs(hook: &Hook) -> &'static [Step] {
@@ -294,7 +297,7 @@ fn programs(hook: &Hook) -> &'static [Step] {
 
 /// The names of the kernel side's programs that a row may run, for comparing the table with the object.
 pub(crate) fn program_names(hook: &Hook) -> Vec<&'static str> {
-    let functions = programs(hook).iter().flat_map(|step| [step.tracing, step.kprobe]);
+    let functions = programs(hook).iter().flat_map(|step| step.tracing.into_iter().chain([step.kprobe]));
     hook.tracepoint().into_iter().chain(functions).collect()
 }
 

@@ -4,6 +4,7 @@ use std::io;
 use std::os::fd::{AsRawFd as _, OwnedFd};
 
 use crate::counters::{Statistics, netlink};
+use crate::health::resources::{self, Used};
 
 /// `ETHTOOL_GDRVINFO`, `ETHTOOL_GSSET_INFO`, `ETHTOOL_GSTRINGS`, `ETHTOOL_GSTATS`.
 const GDRVINFO: u32 = 0x03;
@@ -74,6 +75,11 @@ impl Ethtool {
 impl Statistics for Ethtool {
     fn index(&self, netdev: &str) -> Option<u32> {
         rustix::net::netdevice::name_to_index(&self.socket, netdev).ok()
+    }
+
+    fn resources(&self) -> Vec<Used> {
+        // A kernel without RDMA does not answer, and has none.
+        resources::read().unwrap_or_default()
     }
 
     fn driver(&self, netdev: &str) -> Option<String> {

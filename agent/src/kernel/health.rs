@@ -102,10 +102,7 @@ fn settings(context: &Context) -> Settings {
                 ("budget", &mut settings.napi_budget),
             ],
         );
-        event(
-            "skb/kfree_skb",
-            &mut [("skbaddr", &mut settings.drop_packet), ("reason", &mut settings.drop_reason)],
-        );
+        event("skb/kfree_skb", &mut [("skbaddr", &mut settings.drop_packet), ("reason", &mut settings.drop_reason)]);
     }
     if let Some(vmlinux) = &context.vmlinux {
         let offset = |structure, member| vmlinux.offset(None, structure, member);
@@ -131,9 +128,9 @@ fn resolve(context: &mut Context, module: &str, way: &path::DevicePath) -> Optio
     let entry = context.modules.entry(module.to_owned());
     let btf = entry.or_insert_with(|| Btf::module(&context.sysfs, module, vmlinux).ok()).as_ref()?;
     let sum = |members: &[Member]| {
-        members.iter().try_fold(0u32, |sum, (structure, member)| {
-            sum.checked_add(btf.offset(Some(vmlinux), structure, member)?)
-        })
+        members
+            .iter()
+            .try_fold(0u32, |sum, (structure, member)| sum.checked_add(btf.offset(Some(vmlinux), structure, member)?))
     };
     let mut found = DevicePath { known: 1, back: sum(way.back)?, name: sum(way.name)?, ..DevicePath::NONE };
     for (target, hop) in found.hops.iter_mut().zip(way.hops) {

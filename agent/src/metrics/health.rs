@@ -6,6 +6,8 @@ use super::table::Metric;
 use crate::config::limits;
 use crate::health::Place;
 use crate::health::names::Row;
+use crate::health::resources::Used;
+use crate::host::gid::{Gid, GidType};
 use crate::host::rdma::RdmaFacts;
 use crate::kernel::state::Snapshot;
 use crate::probes::Hook;
@@ -45,9 +47,49 @@ pub(super) fn add_drops(page: &mut Page, seats: &mut Seats, snapshot: &Snapshot)
     }
 }
 
+/// Types of objects of which a device can only hold so many.
+const LIMITED: [&str; 5] = ["qp", "cq", "mr", "pd", "srq"];
+
+/// Adds the objects that RDMA devices hold, and their limits.
+pub(super) fn add_resources(page: &mut Page, seats: &mut Seats, resources: &[Used]) {
+    for Used { device, kind, count, limit } in resources.iter().filter(|used| LIMITED.contains(&used.kind.as_str())) {
+        for (metric, value) in [(Metric::RdmaResources, Some(*count)), (Metric::RdmaResourceLimit, *limit)] {
+            let Some(value) = value else { continue };
+            if seats.take_shared(metric, &format!("{device} {kind}"), limits::SERIES_RESOURCES) {
+                page.add(metric, &[device, kind], Value::Whole(value));
+            } else {
+                page.left_out += 1;
+            }
+        }
+    }
+}
+
+/// Adds the GIDs in use, at most so many of each device.
+pub(super) fn add_gids(page: &mut Page, seats: &mut Seats, host: &RdmaFacts) {
+    for device in &host.devices {
+        let mut gids: Vec<(u32, &Gid)> =
+            device.ports.iter().flat_map(|port| port.gids.iter().map(move |gid| (port.number, gid))).collect();
+        gids.sort_by_key(|(port, gid)| (gid.kind != Some(GidType::RoceV2), !gid.is_ipv4(), *port, gid.index));
+        for (place, (port, gid)) in gids.into_iter().take(limits::GIDS_PER_DEVICE).enumerate() {
+            let (port, index) = (port.to_string(), gid.index.to_string());
+            // A place is of whichever GID stands there: addresses come and go.
+            let place = format!("{} {place}", device.name);
+            if !seats.take_shared(Metric::RdmaGidInfo, &place, limits::SERIES_GIDS) {
+                page.left_out += 1;
+                continue;
+            }
+            let kind = gid.kind.map_or("", GidType::name);
+            let netdev = gid.netdev.as_deref().unwrap_or_default();
+            let labels = [&device.name, &port, &index, kind, netdev, &gid.gid.to_string()];
+            page.add(Metric::RdmaGidInfo, &labels, Value::Whole(1));
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::host::gid::GidTable;
     use crate::kernel::state::HealthCount;
 
     fn text(page: Page) -> String {
@@ -84,5 +126,43 @@ mod tests {
         assert_eq!(lines("fabricscope_napi_budget_exhausted_total"), limits::SERIES_NAPI);
         assert!(page.contains("fabricscope_dropped_packets_total{netdev=\"other\",reason=\"other\"} 12\n"), "{page}");
         assert!(page.contains("fabricscope_napi_budget_exhausted_total{netdev=\"other\"} 6\n"), "{page}");
+    }
+
+    #[test]
+    fn a_limit_is_told_where_there_is_one() {
+        let used = |kind: &str, limit| Used { device: "mlx5_0".into(), kind: kind.into(), count: 3, limit };
+        let (mut page, mut seats) = (Page::default(), Seats::default());
+        add_resources(&mut page, &mut seats, &[used("qp", Some(64)), used("mr", None), used("cm_id", None)]);
+        let page = text(page);
+        for line in [
+            "fabricscope_rdma_resources{device=\"mlx5_0\",type=\"qp\"} 3\n",
+            "fabricscope_rdma_resources{device=\"mlx5_0\",type=\"mr\"} 3\n",
+            "fabricscope_rdma_resource_limit{device=\"mlx5_0\",type=\"qp\"} 64\n",
+        ] {
+            assert!(page.contains(line), "{page}");
+        }
+        assert!(page.matches("limit{").count() == 1 && !page.contains("cm_id"), "{page}");
+    }
+
+    #[test]
+    fn gids_are_told_the_most_useful_first_and_not_without_end() {
+        let last = limits::GIDS_PER_DEVICE as u32 + 2;
+        let gid = |index| Gid {
+            index,
+            gid: if index == last { "::ffff:10.0.0.1".parse() } else { format!("fe80::{index:x}1").parse() }
+                .expect("a GID"),
+            kind: Some(if index == last { GidType::RoceV2 } else { GidType::IbOrRoceV1 }),
+            netdev: Some("eth0".into()),
+        };
+        let mut host = crate::daemon::fake::devices(1);
+        host.devices[0].ports[0].gids = GidTable::of((0..=last).map(gid).collect());
+        let mut page = Page::default();
+        add_gids(&mut page, &mut Seats::default(), &host);
+        let page = text(page);
+        let line = format!(
+            "fabricscope_rdma_gid_info{{device=\"mlx5_0\",port=\"1\",index=\"{last}\",type=\"RoCE v2\",netdev=\"eth0\",gid=\"::ffff:10.0.0.1\"}} 1\n"
+        );
+        assert!(page.contains(&line), "{page}");
+        assert_eq!(page.matches("gid_info{").count(), limits::GIDS_PER_DEVICE, "{page}");
     }
 }

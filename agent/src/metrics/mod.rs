@@ -69,8 +69,10 @@ impl Metrics {
         add_info(&mut page, reading);
         add_hooks(&mut page, reading.hooks);
         self.add_devices(&mut page, reading.devices);
+        health::add_gids(&mut page, &mut self.seats, reading.devices);
         if let Some(latest) = reading.counters {
             counters::add(&mut page, &mut self.seats, latest);
+            health::add_resources(&mut page, &mut self.seats, &latest.readout.resources);
         }
         self.verbs_measured |= is_measured(reading.hooks, Subject::Verbs);
         if self.verbs_measured {

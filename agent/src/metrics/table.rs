@@ -87,6 +87,10 @@ table! {
         "Events of the RDMA connection manager.";
     DeviceEvents, Counter, "fabricscope_device_events_total", ["device", "port", "event"],
         "Asynchronous events of RDMA devices; without a port for those of queues.";
+    RdmaResources, Gauge, "fabricscope_rdma_resources", ["device", "type"],
+        "Objects that an RDMA device holds, by type.";
+    RdmaResourceLimit, Gauge, "fabricscope_rdma_resource_limit", ["device", "type"],
+        "The most objects of a type that an RDMA device can hold; absent where the kernel does not tell.";
     HealthEvents, Counter, "fabricscope_health_events_total", ["device", "netdev", "pci", "event", "reporter"],
         "What drivers and the kernel say about a NIC that is not well, as far as it can be told of which.";
     NapiExhausted, Counter, "fabricscope_napi_budget_exhausted_total", ["netdev"],
@@ -101,6 +105,8 @@ table! {
         "Where a running hook stands, which kernel function it took and by which means; always 1.";
     CallDuration, Histogram, "fabricscope_verbs_call_duration_seconds", ["verb"],
         "How long successful life-cycle calls took, in seconds, all devices together.";
+    RdmaGidInfo, Gauge, "fabricscope_rdma_gid_info", ["device", "port", "index", "type", "netdev", "gid"],
+        "A GID in use (four of each device at most), by the index that applications name; always 1.";
     LogEvicted, Counter, "fabricscope_log_signatures_evicted_total", [],
         "Kinds of failure whose folding in the log ended early to make room for others.";
     RunCount, Counter, "fabricscope_program_run_count_total", ["program"],

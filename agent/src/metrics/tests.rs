@@ -15,7 +15,9 @@ use super::*;
 use crate::counters::catalogue::{self, Source};
 use crate::counters::readout::{Kind as OfDevice, Place, Readout, Series, Subject};
 use crate::daemon::fake;
-use crate::kernel::state::InFlight;
+use crate::health::resources::Used;
+use crate::host::gid::{Gid, GidTable, GidType};
+use crate::kernel::state::{HealthCount, InFlight};
 
 /// A page of these, as the first one.
 fn page(snapshot: Option<&Snapshot>, hooks: &[HookState], devices: &RdmaFacts) -> String {
@@ -61,6 +63,9 @@ fn all_counters(devices: u32) -> Latest {
         subjects: vec![],
         series: vec![],
         shown: vec![],
+        resources: (0..devices)
+            .map(|index| Used { device: format!("mlx5_{index}"), kind: "qp".into(), count: 3, limit: Some(64) })
+            .collect(),
         durations: vec![(Source::Counters, Duration::from_millis(2))],
         counters: 0,
     };
@@ -110,7 +115,8 @@ fn counters_stand_under_the_catalogue_s_names_within_their_bounds() {
         for index in 0..count.min(9) {
             let (device, netdev) = (format!("{{device=\"mlx5_{index}\""), format!("{{netdev=\"eth{index}\""));
             let of = |label: &str, part: &str| {
-                let own = |key: &&String| key.contains(label) && !key.contains("_errors_total") && key.contains(part);
+                let apart = |key: &&String| ["_errors_total", "rdma_resource"].iter().any(|name| key.contains(name));
+                let own = |key: &&String| key.contains(label) && !apart(key) && key.contains(part);
                 found.keys().filter(own).count()
             };
             assert!(of(&device, "") <= 60 && of(&device, "rdma_received_bytes") == 1, "{}", of(&device, ""));
@@ -199,6 +205,13 @@ fn full(devices: u32) -> Snapshot {
     let mut counts = [0; BUCKETS];
     counts[bucket(1_000_000)] = 5;
     snapshot.durations = keys.iter().copied().chain(ucma).map(|key| (key, counts)).collect();
+    let hook = Hook::all().find(|(_, hook)| hook.name == "devlink_health").map_or(0, |(number, _)| number);
+    for number in 0..100 {
+        let (device, part) = (format!("0000:3b:00.{number}"), "fw".to_owned());
+        snapshot.health.push(HealthCount { hook, device, part, count: 1 });
+        snapshot.napi.push((format!("eth{number}"), 1));
+        snapshot.drops.push((format!("eth{number}"), "no_socket".to_owned(), 1));
+    }
     snapshot.in_flight = vec![InFlight { pid: 1, tid: 1, key: keys[0], rdev: fake::rdev(0), start_ns: 4_000_000_000 }];
     snapshot
 }
@@ -212,7 +225,11 @@ fn the_number_of_series_is_bounded_whatever_happens() {
         assert!(found.len() <= most, "{} series of {count} devices, {most} allowed", found.len());
         for index in 0..count.min(20) {
             let label = format!("device=\"mlx5_{index}\"");
-            let errors = |key: &&String| key.starts_with("fabricscope_verbs_errors_total");
+            // Those that have bounds of their own.
+            let errors = |key: &&String| {
+                let apart = ["verbs_errors_total", "health_events_total", "rdma_resource", "rdma_gid_info"];
+                apart.iter().any(|name| key.starts_with(&format!("fabricscope_{name}")))
+            };
             let own = found.keys().filter(|key| key.contains(&label)).filter(|key| !errors(key)).count();
             assert!(own <= 60, "{own} series of one device");
         }
@@ -318,10 +335,19 @@ fn every_metric_of_the_table_can_appear() {
     let snapshot = Snapshot {
         errors: full(0).errors[..4].to_vec(),
         device_events: full(0).device_events[..1].to_vec(),
+        health: full(0).health[..1].to_vec(),
+        napi: full(0).napi[..1].to_vec(),
+        drops: full(0).drops[..1].to_vec(),
         ..full(1)
     };
-    let mut found = series(&page(Some(&snapshot), &fake::hooks(), &fake::devices(9)));
+    let mut devices = fake::devices(9);
+    let gid = Gid { index: 3, gid: "fe80::1".parse().unwrap(), kind: Some(GidType::RoceV2), netdev: None };
+    devices.devices[0].ports[0].gids = GidTable::of(vec![gid]);
+    let mut found = series(&page(Some(&snapshot), &fake::hooks(), &devices));
     found.extend(series(&page_of_counters(&mut Metrics::default(), &all_counters(1), 1)));
+    let mut alone = Page::default();
+    health::add_resources(&mut alone, &mut Seats::default(), &all_counters(1).readout.resources);
+    found.extend(series(&alone.text().unwrap()));
     for row in TABLE {
         let name = if row.kind == Kind::Histogram { format!("{}_bucket", row.name) } else { row.name.to_owned() };
         assert!(found.keys().any(|key| key.split('{').next() == Some(&name)), "{name} is not on the page");

@@ -280,6 +280,27 @@ mod tests {
     }
 
     #[test]
+    fn a_nic_that_is_not_well_is_told_with_what_it_means() {
+        check(
+            &samples::firmware_fatal(),
+            [
+                "12:34:56.789",
+                "mlx5_0",
+                "devlink_health",
+                "-",
+                "health",
+                "-",
+                "-",
+                "eth0 0000:3b:00.0 reporter fw_fatal \"FW fatal error reported\" (the driver reports an error; `devlink \
+                 health show` and `devlink health diagnose` tell more)",
+            ],
+        );
+        let values = COLUMNS.each_ref().map(|column| (column.value)(&samples::transmit_timeout()));
+        assert_eq!((&*values[1], &*values[2]), ("eth1", "tx_timeout"));
+        assert!(values[7].starts_with("eth1 queue 3 (the transmit queue stood still"), "{}", values[7]);
+    }
+
+    #[test]
     fn a_narrow_terminal_leaves_out_what_matters_least() {
         for (width, expected) in [
             (50, "TIME          DEVICE      VERB           ERROR"),
