@@ -1,6 +1,6 @@
-//! Builds the kernel side and tells the agent where its object is, as `FABRICSCOPE_OBJECT`.
+//! Builds the kernel side and tells the agent where its objects are, as `FABRICSCOPE_OBJECT` and `FABRICSCOPE_BURSTS`.
 //!
-//! On a machine that is not set up the object is an empty file: checking, linting and testing the user side
+//! On a machine that is not set up the objects are empty files: checking, linting and testing the user side
 //! need no kernel side. The agent says at run time that it was built without.
 
 use std::env;
@@ -10,9 +10,12 @@ use std::path::{Path, PathBuf};
 
 use ebpf_build::{Kernel, Toolchain, cache, target_dir};
 
-/// What the object is made from, seen from the workspace.
+/// What the objects are made from, seen from the workspace.
 const SOURCES: [&str; 5] =
     ["agent-ebpf/src", "agent-ebpf/Cargo.toml", "agent-common/src", "agent-common/Cargo.toml", "Cargo.toml"];
+
+/// Where the agent finds them, in the order of [`ebpf_build::OBJECTS`].
+const VARIABLES: [&str; 2] = ["FABRICSCOPE_OBJECT", "FABRICSCOPE_BURSTS"];
 
 fn main() -> Result<(), Box<dyn Error>> {
     let out = PathBuf::from(env::var_os("OUT_DIR").ok_or("OUT_DIR is not set")?);
@@ -21,16 +24,18 @@ fn main() -> Result<(), Box<dyn Error>> {
     let arch = env::var("CARGO_CFG_TARGET_ARCH")?;
     depend_on(workspace);
 
-    let object = out.join(ebpf_build::PACKAGE);
-    println!("cargo::rustc-env=FABRICSCOPE_OBJECT={}", object.display());
+    let objects = ebpf_build::OBJECTS.map(|name| out.join(name));
+    for (variable, object) in VARIABLES.iter().zip(&objects) {
+        println!("cargo::rustc-env={variable}={}", object.display());
+    }
     let kernel = match kernel(workspace, &target_dir(workspace, &out), &arch) {
         Err(absent @ (ebpf_build::Error::Missing(_) | ebpf_build::Error::NoCache)) => {
             println!("cargo::warning=built without the kernel side: {absent}");
-            return Ok(fs::write(&object, [])?);
+            return Ok(objects.iter().try_for_each(|object| fs::write(object, []))?);
         }
         kernel => kernel?,
     };
-    if let Err(error) = kernel.build(&object) {
+    if let Err(error) = kernel.build(&out) {
         // The compiler's own words, over several lines, which a `Debug` print of the error would fold into one.
         println!("cargo::error={}", error.to_string().lines().next().unwrap_or_default());
         eprintln!("{error}");

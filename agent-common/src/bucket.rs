@@ -14,6 +14,41 @@ pub mod direction {
     pub const COUNT: u32 = 2;
 }
 
+/// What user space tells the programs when it loads them: names of the kernel side's constants.
+pub mod constant {
+    /// `u64`: nanoseconds of a bucket.
+    pub const INTERVAL: &str = "INTERVAL";
+    /// `u32`: slots of a ring, a power of two.
+    pub const SLOTS: &str = "SLOTS";
+    /// `u32`: CPUs that have a ring.
+    pub const RINGS: &str = "RING_COUNT";
+    /// `u32`: CPUs that have totals: all that can ever be there.
+    pub const CPUS: &str = "CPUS";
+    /// `u32`: bytes of the header that the device's link layer puts before the network layer's: 14, 24 or none.
+    pub const LINK_HEADER: &str = "LINK_HEADER";
+    /// `u32`: 1 to look received segments up in their sockets.
+    pub const SUSPECTED: &str = "SUSPECTED";
+    /// `u32`: 1 to tell peers by the prefixes of the region.
+    pub const REGIONAL: &str = "REGIONAL";
+    /// `u32`: bytes from a `struct tcp_sock` to its queue of segments that came out of order, from the running kernel's
+    /// BTF; `u32::MAX` if unknown.
+    pub const OUT_OF_ORDER: &str = "OUT_OF_ORDER";
+}
+
+/// Bytes of the header of an Ethernet device.
+pub const ETHERNET_HEADER: u32 = 14;
+
+/// Bytes of what an IPoIB device has before the network header: 20 of a hardware address that only the kernel sees, and
+/// the 4 of the header on the wire.
+pub const IPOIB_HEADER: u32 = 24;
+
+/// Of [`IPOIB_HEADER`], those that are not on the wire.
+pub const IPOIB_PSEUDO_HEADER: u32 = 20;
+
+/// RoCEv2 queue pairs of a device whose requests are followed. More of them make the oldest forgotten, whose requests
+/// that are sent again are then missed.
+pub const QUEUE_PAIRS: u32 = 4096;
+
 /// Slots of a ring, unless many devices are sampled. A power of two.
 pub const SLOTS: u32 = 512;
 

@@ -1,6 +1,6 @@
-//! Holds what people read against what the program knows: help texts and the tables of the README.
+//! Holds what people read against what the program knows: help texts, the tables of the README, small outputs.
 //!
-//! `FABRICSCOPE_REWRITE=1 cargo test -p agent documentation` writes the files anew; the difference is then read by a
+//! `FABRICSCOPE_REWRITE=1 cargo test -p agent` writes the files anew; the difference is then read by a
 //! person before it is committed.
 
 use std::fmt::Write as _;
@@ -19,13 +19,13 @@ use crate::probes::{Hook, Layer};
 /// Columns that help is wrapped to here, whatever the terminal.
 const COLUMNS: usize = 100;
 
-fn workspace(path: &str) -> PathBuf {
+pub(crate) fn workspace(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(path)
 }
 
 /// The file holds this text.
 #[track_caller]
-fn holds(path: &Path, expected: &str) {
+pub(crate) fn holds(path: &Path, expected: &str) {
     let found = fs::read_to_string(path).unwrap_or_default();
     if found == expected {
         return;

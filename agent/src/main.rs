@@ -1,5 +1,6 @@
 //! The `fabricscope` binary: parse, dispatch, exit status.
 
+mod bursts;
 mod cli;
 mod config;
 mod counters;

@@ -62,8 +62,8 @@ pub(crate) struct Table<'a, T> {
 
 impl<'a, T> Table<'a, T> {
     /// Columns for the paper. The last column takes what is left of the line.
-    pub(crate) fn new(columns: &'a [Column<T>], paper: Paper) -> Self {
-        let mut columns: Vec<_> = columns.iter().map(|column| (column, column.wanted)).collect();
+    pub(crate) fn new(columns: impl IntoIterator<Item = &'a Column<T>>, paper: Paper) -> Self {
+        let mut columns: Vec<_> = columns.into_iter().map(|column| (column, column.wanted)).collect();
         if let Some(width) = paper.width {
             fit(&mut columns, width);
         }
@@ -123,7 +123,7 @@ fn fit<T>(columns: &mut Vec<(&Column<T>, usize)>, width: usize) {
 }
 
 /// The text in at most `width` columns.
-fn cut(text: &str, width: usize) -> String {
+pub(crate) fn cut(text: &str, width: usize) -> String {
     if display_width(text) <= width {
         return text.to_owned();
     }

@@ -44,6 +44,13 @@ impl BitsPerSecond {
     pub const fn bytes_in(self, length: DurationNs) -> f64 {
         self.0 as f64 / 8.0 * length.seconds()
     }
+
+    /// The rate of so many bytes in `length`; `None` for no time at all.
+    #[must_use]
+    pub fn of(bytes: u64, length: DurationNs) -> Option<Self> {
+        let rate = (u128::from(bytes) * 8_000_000_000).checked_div(u128::from(length.0))?;
+        Some(Self(u64::try_from(rate).unwrap_or(u64::MAX)))
+    }
 }
 
 impl fmt::Display for BitsPerSecond {
@@ -65,6 +72,21 @@ pub struct Span {
     pub start: UtcNs,
     /// The first time that does not.
     pub end: UtcNs,
+}
+
+impl Span {
+    /// How long it is.
+    #[must_use]
+    pub const fn length(self) -> DurationNs {
+        self.end.since(self.start)
+    }
+
+    /// What belongs to both; `None` if nothing does.
+    #[must_use]
+    pub fn overlap(self, other: Self) -> Option<Self> {
+        let both = Self { start: self.start.max(other.start), end: self.end.min(other.end) };
+        (both.start < both.end).then_some(both)
+    }
 }
 
 /// A linear-counting sketch of active flows: one bit for each hash value that was seen.
@@ -129,6 +151,31 @@ pub struct Fields {
     pub roce: bool,
 }
 
+impl Fields {
+    /// What both measure.
+    #[must_use]
+    pub const fn and(self, other: Self) -> Self {
+        Self {
+            packets: self.packets && other.packets,
+            ce: self.ce && other.ce,
+            retransmits_tx: self.retransmits_tx && other.retransmits_tx,
+            retransmits_rx: self.retransmits_rx && other.retransmits_rx,
+            regions: self.regions && other.regions,
+            flows: self.flows && other.flows,
+            roce: self.roce && other.roce,
+        }
+    }
+
+    /// Whether [`Traffic::retransmit_bytes`] is measured in this direction.
+    #[must_use]
+    pub const fn retransmits(self, direction: Direction) -> bool {
+        match direction {
+            Direction::Rx => self.retransmits_rx,
+            Direction::Tx => self.retransmits_tx,
+        }
+    }
+}
+
 /// One sample: a span of time and what passed in it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sample {
@@ -147,6 +194,18 @@ impl Sample {
     #[must_use]
     pub const fn end(&self) -> UtcNs {
         self.start.after(self.length)
+    }
+
+    /// From its start to its end.
+    #[must_use]
+    pub const fn span(&self) -> Span {
+        Span { start: self.start, end: self.end() }
+    }
+
+    /// The rate in one direction; `None` if it took no time.
+    #[must_use]
+    pub fn rate(&self, direction: Direction) -> Option<BitsPerSecond> {
+        BitsPerSecond::of(direction.of(self).bytes, self.length)
     }
 }
 
@@ -217,49 +276,20 @@ impl Series {
         let at = self.covered.partition_point(|covered| covered.end < span.end);
         self.covered.get(at).is_some_and(|covered| covered.start <= span.start)
     }
+
+    /// From the first measured time to the last; `None` if nothing was measured.
+    #[must_use]
+    pub fn window(&self) -> Option<Span> {
+        let (first, last) = (self.covered.first()?, self.covered.last()?);
+        Some(Span { start: first.start, end: last.end })
+    }
+
+    /// How much time was measured.
+    #[must_use]
+    pub fn measured(&self) -> DurationNs {
+        DurationNs(self.covered.iter().fold(0, |sum: u64, span| sum.saturating_add(span.length().0)))
+    }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn span(start: i64, end: i64) -> Span {
-        Span { start: UtcNs(start), end: UtcNs(end) }
-    }
-
-    #[test]
-    fn a_span_is_covered_only_as_a_whole() {
-        let series = Series { covered: vec![span(0, 10), span(20, 30)], ..Series::default() };
-        let rows = [
-            (span(0, 10), true),
-            (span(3, 4), true),
-            (span(9, 11), false),
-            (span(10, 20), false),
-            (span(20, 21), true),
-            (span(29, 31), false),
-            (span(0, 30), false),
-            (span(40, 41), false),
-        ];
-        for (asked, expected) in rows {
-            assert_eq!(series.covers(asked), expected, "{asked:?}");
-        }
-        assert!(!Series::default().covers(span(0, 1)));
-    }
-
-    #[test]
-    fn times_do_not_overflow() {
-        assert_eq!(UtcNs(i64::MAX).after(DurationNs(u64::MAX)), UtcNs(i64::MAX));
-        assert_eq!(UtcNs(i64::MIN).since(UtcNs(0)), DurationNs(0));
-        assert_eq!(UtcNs(i64::MAX).since(UtcNs(i64::MIN)), DurationNs(u64::MAX));
-    }
-
-    #[test]
-    fn rates_are_read_by_people() {
-        let rows =
-            [(100_000_000_000, "100 Gbit/s"), (2_500_000_000, "2.5 Gbit/s"), (10_000_000, "10 Mbit/s"), (7, "7 bit/s")];
-        for (rate, expected) in rows {
-            assert_eq!(BitsPerSecond(rate).to_string(), expected);
-        }
-        assert_eq!(BitsPerSecond(8_000_000_000).bytes_in(DurationNs(1_000_000)), 1_000_000.0);
-    }
-}
+mod tests;

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use crate::error::{Error, Result};
 use crate::toolchain::{Pieces, Toolchain};
-use crate::{PACKAGE, TARGET, inherit, object};
+use crate::{OBJECTS, PACKAGE, TARGET, inherit, object};
 
 /// A kernel side that can be built: the workspace it stands in and what it is built with.
 #[derive(Debug)]
@@ -30,7 +30,7 @@ impl Kernel {
         Ok(Self { workspace: workspace.to_owned(), target: target.join("bpf"), arch: arch.to_owned(), pieces })
     }
 
-    /// Builds the object, checks it, and puts a copy at `out`, complete or not at all.
+    /// Builds the objects, checks them, and puts copies into the folder `out`, each complete or not at all.
     ///
     /// # Errors
     /// If the kernel side does not compile or link, or can panic; the compiler's words are in the error.
@@ -43,9 +43,12 @@ impl Kernel {
             let output = String::from_utf8_lossy(&run.stderr).trim().to_owned();
             return Err(Error::Failed { action: "building the kernel side".into(), output });
         }
-        let built = self.target.join(TARGET).join("release").join(PACKAGE);
-        object::check(&built)?;
-        copy(&built, out)
+        for name in OBJECTS {
+            let built = self.target.join(TARGET).join("release").join(name);
+            object::check(&built)?;
+            copy(&built, &out.join(name))?;
+        }
+        Ok(())
     }
 
     /// An inner cargo command on the kernel side (`build`, `clippy`), with every flag it needs.

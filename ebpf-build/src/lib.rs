@@ -37,8 +37,11 @@ pub use error::{Error, Result};
 pub use kernel::{Kernel, target_dir};
 pub use toolchain::{Pieces, Toolchain};
 
-/// The kernel side's package and the name of its object file.
+/// The kernel side's package.
 pub const PACKAGE: &str = "agent-ebpf";
+
+/// Its object files: the tracer's, of which there is one instance, and the sampler's, with one for each network device.
+pub const OBJECTS: [&str; 2] = ["agent-ebpf", "agent-ebpf-bursts"];
 
 /// The target triple of the kernel side: BPF, little endian.
 pub const TARGET: &str = "bpfel-unknown-none";

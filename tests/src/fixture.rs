@@ -169,7 +169,6 @@ fn link(target: &Path, path: &Path) -> Result<()> {
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "a step that fails is a failed test")]
 mod tests {
     use super::*;
 

@@ -5,12 +5,14 @@
 //! `--features lab --test lab` boots one machine for each kernel and scenario.
 
 pub mod command;
+pub mod duckdb;
 pub mod event;
 pub mod facts;
 pub mod fixture;
 pub mod lab;
 pub mod metrics;
 pub mod modules;
+pub mod network;
 pub mod nic;
 pub mod permits;
 pub mod scenario;

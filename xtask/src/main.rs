@@ -8,7 +8,7 @@
 //! | know that everything holds | `cargo xtask test` |
 //! | be quick while editing | `cargo test -p CRATE`, then `cargo xtask test --only unit` |
 //! | run a command on another kernel, with RDMA | `cargo xtask lab --kernel 6.12 -- COMMAND` |
-//! | know what watching costs | `cargo xtask bench verbs` |
+//! | know what watching costs | `cargo xtask bench verbs`, `cargo xtask bench counters` |
 //! | have the pieces and nothing else | `cargo xtask setup` |
 //!
 //! Each of them begins with set-up ([`setup`]), which brings what is missing into one cache folder and is done at

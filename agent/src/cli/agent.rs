@@ -7,25 +7,33 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, SystemTime};
 
+use analysis::burst::Share;
 use anyhow::Context as _;
 use terminal_size::terminal_size;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 use tracing::level_filters::LevelFilter;
 
+use super::bursts::show::with_plot;
+use crate::bursts::device::Origin;
+use crate::bursts::recorder::{self, Recorder};
+use crate::bursts::sessions::{KernelHost, Sessions};
+use crate::bursts::state::Bursts as State;
+use crate::config::bursts::Bursts;
 use crate::config::{Config, limits, time};
 use crate::counters::collector::Collector;
+use crate::counters::kernel::Kernel;
 use crate::counters::service::Service;
 use crate::daemon::handle::Info;
 use crate::daemon::health::{attached_of, degraded, idle};
-use crate::daemon::run::{Daemon, Setup, ending_signals};
+use crate::daemon::run::{Daemon, Sampling, Setup, ending_signals};
 use crate::daemon::source::Source;
 use crate::daemon::summary::Summary;
 use crate::daemon::{http, tracer::TracerSource};
 use crate::host::kernel::KernelFacts;
-use crate::kernel::Ethtool;
 use crate::log::Log;
 use crate::rpc::{server, socket::Socket};
+use crate::terminal::Paper;
 
 /// Columns where the terminal does not say.
 const COLUMNS: usize = 80;
@@ -98,8 +106,11 @@ async fn serve<S: Source>(
     super::trace::remove_leftovers(&config.roots);
     let source = start(&config)?;
     announce(&source, &info);
+    let bursts = config.bursts.as_ref().and_then(|wish| sampling(wish, &config, &info));
     let counters = counters(&config).context("starting to read NIC and RDMA counters")?;
-    let setup = Setup { source, config, info, log, summary, counters, run_for: args.run_for, signals };
+    let recorder = bursts.as_ref().and_then(|sampling| sampling.bursts.recorder.clone()).filter(|_| args.summary);
+    let threshold = config.bursts.as_ref().map(|bursts| bursts.threshold).unwrap_or_default();
+    let setup = Setup { source, config, bursts, info, log, summary, counters, run_for: args.run_for, signals };
     let (daemon, handle, asker) = Daemon::new(setup);
     if let Some(listener) = listener {
         tokio::spawn(http::serve(listener, asker));
@@ -113,6 +124,10 @@ async fn serve<S: Source>(
     });
     let source = daemon.run().await;
     drop(stop);
+    if let Some(recorder) = recorder {
+        // A reader that is gone has seen enough.
+        let _ = tell(&recorder, threshold, &mut io::stdout().lock());
+    }
     if let Some(calls) = calls {
         match timeout(limits::SHUTDOWN, calls).await {
             Ok(ended) => ended.context("serving the socket")?.context("serving the socket")?,
@@ -131,7 +146,7 @@ fn counters(config: &Config) -> io::Result<Option<Service>> {
         return Ok(None);
     }
     let (roots, filter) = (config.roots.clone(), config.counters_filter.clone());
-    let collector = Collector::new(roots, filter, false, Box::new(Ethtool::new()?));
+    let collector = Collector::new(roots, filter, false, Box::new(Kernel::new()?));
     Service::start(collector, config.counters_every).map(Some)
 }
 
@@ -159,6 +174,46 @@ impl Drop for Folder {
             // Somebody else may have put something there.
             let _ = std::fs::remove_dir(path);
         }
+    }
+}
+
+/// Starts the burst sampler. The agent runs without it if that fails.
+fn sampling(wish: &Bursts, config: &Config, info: &Info) -> Option<Sampling> {
+    let origin =
+        Origin { host: info.host.clone().unwrap_or_default(), boot_id: info.boot_id.clone().unwrap_or_default() };
+    let host = KernelHost { sysfs: config.roots.sysfs.clone() };
+    match Sessions::start(wish.wish.clone(), origin, Box::new(host)) {
+        Ok((sessions, updates)) => {
+            let recorder = Recorder::start(recorder(wish));
+            let recorder = recorder.inspect_err(|error| tracing::error!("no samples are kept: {error:#}")).ok();
+            Some(Sampling { bursts: State::new(wish.threshold, recorder), updates, sessions })
+        }
+        Err(error) => {
+            tracing::error!("network devices are not sampled: {error:#}");
+            None
+        }
+    }
+}
+
+/// The bursts of each sampled device, with a plot: how a run with a summary ends.
+fn tell(recorder: &Recorder, threshold: Share, out: &mut impl Write) -> io::Result<()> {
+    for netdev in recorder.netdevs().iter().take(limits::DEVICES_TOLD) {
+        if let Some(series) = recorder.last(netdev, limits::TOLD) {
+            write!(out, "\n{}", with_plot(series, threshold, Paper::of_stdout()))?;
+        }
+    }
+    out.flush()
+}
+
+fn recorder(wish: &Bursts) -> recorder::Settings {
+    let disk = |folder: &PathBuf| recorder::DiskSettings {
+        folder: folder.clone(),
+        age: wish.keep_for,
+        bytes: wish.keep_bytes,
+    };
+    recorder::Settings {
+        memory: usize::try_from(wish.memory).unwrap_or(usize::MAX),
+        disk: wish.directory.as_ref().map(disk),
     }
 }
 
@@ -235,7 +290,8 @@ mod tests {
     fn a_port_in_use_ends_it_before_anything_is_attached() {
         let folder = tempfile::tempdir().unwrap();
         let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-        let text = format!("metrics.listen = '{}'\nrpc.enabled = false", taken.local_addr().unwrap());
+        let text =
+            format!("metrics.listen = '{}'\nrpc.enabled = false\nbursts.enabled = false", taken.local_addr().unwrap());
         let args = write(folder.path(), &text);
         let error = run_with(&args, |_| -> anyhow::Result<Fake> { panic!("attached") }).unwrap_err();
         assert!(error.to_string().contains("metrics.listen"), "{error:#}");
@@ -246,8 +302,10 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let run = folder.path().join("run");
         let socket = run.join("agent.sock");
-        let args =
-            write(folder.path(), &format!("metrics.listen = '127.0.0.1:0'\nrpc.socket = '{}'", socket.display()));
+        let args = write(
+            folder.path(),
+            &format!("metrics.listen = '127.0.0.1:0'\nrpc.socket = '{}'\nbursts.enabled = false", socket.display()),
+        );
         let start = |config: &Config| {
             assert!(config.socket.as_deref().is_some_and(Path::exists), "the socket is there first");
             Ok(Fake::new().0)

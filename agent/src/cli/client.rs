@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use analysis::series::{DurationNs, Series};
 use anyhow::Context as _;
 use tokio::runtime::Runtime;
 
@@ -91,6 +92,11 @@ impl Agent {
     /// Every hook with its state and accounts.
     pub(crate) fn hooks(&mut self) -> Result<Vec<HookState>, ClientError> {
         self.runtime.block_on(self.client.hooks())
+    }
+
+    /// The last samples of one network device, or of all.
+    pub(crate) fn samples(&mut self, netdev: Option<&str>, last: DurationNs) -> Result<Vec<Series>, ClientError> {
+        self.runtime.block_on(self.client.samples(netdev, last))
     }
 
     /// Events from now on: what happens after this returns is seen.

@@ -100,7 +100,7 @@ fn write(row: &Row, paper: Paper, out: &mut impl Write) -> anyhow::Result<()> {
 fn place(source: Source) -> &'static str {
     match source {
         Source::Counters => "in counters/",
-        Source::HwCounters => "in hw_counters/",
+        Source::HwCounters | Source::RdmaNetlink => "in hw_counters/",
         Source::Ethtool => "by ethtool -S",
         Source::Netdev => "of the network device",
     }

@@ -8,7 +8,7 @@ use anyhow::{Context as _, bail};
 use super::client::SocketArgs;
 use crate::host::kernel::KernelFacts;
 use crate::host::roots::Roots;
-use crate::kernel::remove_leftovers;
+use crate::kernel::{remove_leftovers, sampler};
 
 /// Arguments of `fabricscope halt`.
 #[derive(Debug, clap::Args)]
@@ -19,11 +19,12 @@ pub(crate) struct HaltArgs {
     roots: Roots,
 }
 
-/// Removes kprobe events and cgroups whose makers are dead. Everything else an agent has goes with its process.
+/// Removes kprobe events, cgroups and clsact filters whose makers are dead. All else that an agent has goes with its
+/// process.
 ///
 /// # Errors
 ///
-/// If tracefs may not be read, or an agent still runs.
+/// If tracefs or the filters may not be read, or an agent still runs.
 pub(crate) fn run(args: &HaltArgs, out: &mut impl Write) -> anyhow::Result<ExitCode> {
     let tracefs = KernelFacts::read(&args.roots).tracefs;
     match &tracefs {
@@ -36,6 +37,8 @@ pub(crate) fn run(args: &HaltArgs, out: &mut impl Write) -> anyhow::Result<ExitC
     }
     let cgroups = super::trace::remove_leftovers(&args.roots);
     writeln!(out, "{cgroups} cgroups of dead sessions removed")?;
+    let removed = sampler::remove_leftovers().context("asking for filters of network devices (this needs root)")?;
+    writeln!(out, "{removed} clsact filters of dead samplers removed")?;
     if let Some(mut agent) = args.socket.agent()? {
         let (socket, version) = (args.socket.path().display(), agent.info()?.version);
         bail!(

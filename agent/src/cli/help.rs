@@ -16,7 +16,7 @@ const EXAMPLES: [(&str, &str); 3] = [
 /// Every command, in the order of the help. A group without commands is not shown.
 const GROUPS: [(&str, &[&str]); 4] = [
     ("Now", &["trace", "counters", "status", "doctor", "explain", "hooks"]),
-    ("Afterwards", &[]),
+    ("Afterwards", &["bursts"]),
     ("Fleet", &[]),
     ("Operate", &["agent", "check", "halt"]),
 ];

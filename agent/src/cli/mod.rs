@@ -1,6 +1,7 @@
 //! The command line: one file per subcommand.
 
 pub(crate) mod agent;
+pub(crate) mod bursts;
 pub(crate) mod check;
 pub(crate) mod client;
 pub(crate) mod counters;
@@ -36,6 +37,9 @@ enum Command {
     /// Failed verbs calls, events of devices and connections, and NICs that are not well.
     #[command(subcommand)]
     Trace(trace::Trace),
+    /// What devices sent and received, sample by sample: bursts, utilisation, contention.
+    #[command(subcommand)]
+    Bursts(bursts::Bursts),
     /// Every hook: where it stands, how it is attached, and what it has seen.
     Hooks(hooks::HooksArgs),
     Counters(counters::CountersArgs),
@@ -83,6 +87,7 @@ fn exit_code(error: &anyhow::Error) -> ExitCode {
 fn dispatch(command: Command) -> anyhow::Result<ExitCode> {
     match command {
         Command::Trace(args) => trace::run(&args),
+        Command::Bursts(args) => bursts::run(&args, &mut io::stdout().lock()),
         Command::Hooks(args) => hooks::run(&args),
         Command::Counters(args) => counters::run(&args, &mut io::stdout().lock()),
         Command::Explain(what) => explain::run(&what, &mut io::stdout().lock()),

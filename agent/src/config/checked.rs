@@ -6,6 +6,7 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use super::bursts::{self, Bursts};
 use super::raw::{Entry, Raw, Value};
 use super::{Problem, time};
 use crate::counters::filter::{Filter, Patterns};
@@ -21,7 +22,7 @@ pub(crate) enum HookSet {
 }
 
 /// The checked configuration.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Config {
     /// Where the kernel's file systems are mounted.
     pub(crate) roots: Roots,
@@ -45,6 +46,8 @@ pub(crate) struct Config {
     pub(crate) napi: bool,
     /// Dropped packets are counted by reason.
     pub(crate) drops: bool,
+    /// The burst sampler; `None` if it is off.
+    pub(crate) bursts: Option<Bursts>,
     /// NIC and RDMA counters are read.
     pub(crate) counters: bool,
     /// How often.
@@ -76,8 +79,8 @@ pub(crate) struct Quarantine {
     pub(crate) window: Duration,
 }
 
-const SECOND: Duration = Duration::from_secs(1);
-const DAY: Duration = Duration::from_secs(24 * 3600);
+pub(super) const SECOND: Duration = Duration::from_secs(1);
+pub(super) const DAY: Duration = Duration::from_secs(24 * 3600);
 
 /// Checks everything; the answer is a configuration or every problem there is.
 pub(super) fn check(raw: Raw) -> Result<Config, Vec<Problem>> {
@@ -112,6 +115,7 @@ fn config(reader: &mut Reader) -> Config {
         health: reader.switch("health.enabled", true),
         napi: reader.switch("health.napi", false),
         drops: reader.switch("health.drops", true),
+        bursts: bursts::check(reader),
         metrics: metrics_on.then_some(metrics),
         socket: socket_on.then_some(socket),
         counters: reader.switch("counters.enabled", true),
@@ -133,7 +137,7 @@ fn config(reader: &mut Reader) -> Config {
 }
 
 /// Takes one key after the other out of a file; what is left over at the end is unknown.
-struct Reader {
+pub(super) struct Reader {
     raw: Raw,
     known: BTreeSet<&'static str>,
 }
@@ -156,14 +160,14 @@ impl Reader {
         })
     }
 
-    fn switch(&mut self, key: &'static str, default: bool) -> bool {
+    pub(super) fn switch(&mut self, key: &'static str, default: bool) -> bool {
         self.take(key, default, |value| match value {
             Value::Bool(value) => Ok(*value),
             _ => Err("write true or false, without quotes".to_owned()),
         })
     }
 
-    fn choice<T: Copy>(&mut self, key: &'static str, choices: &[(&str, T)]) -> T {
+    pub(super) fn choice<T: Copy>(&mut self, key: &'static str, choices: &[(&str, T)]) -> T {
         self.take(key, choices[0].1, |value| {
             let found = choices.iter().find(|(name, _)| matches!(value, Value::Text(text) if text == name));
             let names = || choices.iter().map(|(name, _)| format!("{name:?}")).collect::<Vec<_>>().join(" or ");
@@ -190,7 +194,12 @@ impl Reader {
         })
     }
 
-    fn duration(&mut self, key: &'static str, default: Duration, range: RangeInclusive<Duration>) -> Duration {
+    pub(super) fn duration(
+        &mut self,
+        key: &'static str,
+        default: Duration,
+        range: RangeInclusive<Duration>,
+    ) -> Duration {
         self.take(key, default, |value| {
             let duration = match value {
                 Value::Text(text) => time::parse(text).ok(),
@@ -200,6 +209,32 @@ impl Reader {
                 let (from, to) = (time::shown(*range.start()), time::shown(*range.end()));
                 format!("write a time with its unit, such as {:?}, from {from} to {to}", time::shown(default))
             })
+        })
+    }
+
+    /// A text that `parse` takes; `want` says which it does.
+    pub(super) fn text<T>(&mut self, key: &'static str, default: T, want: &str, parse: fn(&str) -> Option<T>) -> T {
+        self.take(key, default, |value| match value {
+            Value::Text(text) => parse(text).ok_or_else(|| want.to_owned()),
+            _ => Err(want.to_owned()),
+        })
+    }
+
+    /// A list of texts that `parse` takes, at most `most`; `want` says which it does. Empty where it stands nowhere.
+    pub(super) fn list<T>(
+        &mut self,
+        key: &'static str,
+        most: usize,
+        want: &str,
+        parse: fn(&str) -> Option<T>,
+    ) -> Vec<T> {
+        self.take(key, Vec::new(), |value| {
+            let Value::List(texts) = value else { return Err(want.to_owned()) };
+            if texts.len() > most {
+                return Err(format!("write at most {most} of them"));
+            }
+            let one = |text: &String| parse(text).ok_or_else(|| format!("{text:?} is not understood; {want}"));
+            texts.iter().map(one).collect()
         })
     }
 
@@ -215,7 +250,7 @@ impl Reader {
         })
     }
 
-    fn path(&mut self, key: &'static str, default: &str) -> PathBuf {
+    pub(super) fn path(&mut self, key: &'static str, default: &str) -> PathBuf {
         self.take(key, PathBuf::from(default), |value| match value {
             Value::Text(text) if text.starts_with('/') && !text.contains('\0') => Ok(PathBuf::from(text)),
             _ => Err(format!("write an absolute path, such as {default:?}")),
@@ -258,6 +293,7 @@ fn shown(value: &Value) -> String {
         Value::Integer(Some(value)) => value.to_string(),
         Value::Integer(None) => "a number that is too large".to_owned(),
         Value::Text(text) => format!("{:?}", text.chars().take(80).collect::<String>()),
+        Value::List(texts) => format!("a list of {}", texts.len()),
         Value::EmptySection => "an empty section".to_owned(),
         Value::Other(name) => format!("of type {name}"),
     }

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use analysis::series::DurationNs;
+
 /// Bytes of a configuration file that are read: a larger file is refused.
 pub(crate) const CONFIG_BYTES: u64 = 1 << 20;
 
@@ -14,12 +16,51 @@ pub(crate) const WATCHERS: usize = 32;
 /// Events that wait for one client; one more is lost to that client, and counted.
 pub(crate) const WATCH_QUEUE: usize = 1024;
 
+/// Names of network devices in one list of the configuration.
+pub(crate) const GLOBS: usize = 64;
+
+/// Prefixes of the host's own region.
+pub(crate) const REGIONS: usize = 64;
+
+/// Network devices that are sampled at one time; further ones are named and left out.
+pub(crate) const BURST_DEVICES: usize = 64;
+
+/// Sampled devices from which on their rings have half the length, so that eight devices of 256 CPUs take 64 MiB.
+pub(crate) const BURST_DEVICES_MANY: usize = 8;
+
+/// Readings of the sampled devices that wait for the loop; one more is lost, and its buckets are counted as such.
+pub(crate) const BURST_UPDATES: usize = 64;
+
+/// The longest time between two readings of the sampled devices, however long their rings last.
+pub(crate) const DRAIN_PAUSE: Duration = Duration::from_millis(500);
+
+/// The least time between two looks at the network devices, however often they change.
+pub(crate) const LINKS_PAUSE: Duration = Duration::from_millis(200);
+
+/// The longest time between two looks at the network devices, and between two tries to attach to one that refused.
+pub(crate) const LINKS_EVERY: Duration = Duration::from_secs(10);
+
+/// Network devices that are accounted for apart, those that are gone too; further ones share one account.
+pub(crate) const NETDEV_ACCOUNTS: usize = 32;
+
+/// How much of the last time is told when a run with a summary ends.
+pub(crate) const TOLD: DurationNs = DurationNs(60_000_000_000);
+
+/// Network devices that are told of then.
+pub(crate) const DEVICES_TOLD: usize = 4;
+
+/// How far ahead the start of a run may lie.
+pub(crate) const RUN_AHEAD: DurationNs = DurationNs(24 * 3_600_000_000_000);
+
 /// Failures that are kept to be shown as the last ones.
 pub(crate) const LAST_FAILURES: usize = 32;
 
 /// Events taken from the ring buffer before the loop looks at its other inputs again; the rest waits in the ring,
 /// which counts what finds no room.
 pub(crate) const DECODE_AT_ONCE: usize = 64;
+
+/// For how long hooks are attached before the loop looks at its other inputs again; one hook takes some milliseconds.
+pub(crate) const ATTACH_TURN: Duration = Duration::from_millis(50);
 
 /// How often that many events are taken once more at the end, so that no storm keeps the agent alive.
 pub(crate) const LAST_DRAINS: usize = 1024;
@@ -84,8 +125,8 @@ pub(crate) const COUNTERS_PER_FOLDER: usize = 1024;
 /// Counters' files that are kept open; further ones are opened for each reading, so that descriptors do not run out.
 pub(crate) const COUNTER_FILES_KEPT: usize = 768;
 
-/// Readings between two looks for devices where nothing seems to have changed.
-pub(crate) const COUNTER_READINGS_TO_LOOK: u32 = 5;
+/// The time between two looks for devices where nothing seems to have changed.
+pub(crate) const COUNTER_LOOK: Duration = Duration::from_secs(60);
 
 /// Of how many times its own duration a reading's pace is at least, so that slow firmware is not asked all the time.
 pub(crate) const COUNTER_SHARE: u32 = 10;
@@ -96,7 +137,7 @@ pub(crate) const COUNTER_PACES_UNTIL_OLD: u32 = 3;
 /// How often the rest of a counter that cannot be read is doubled, from one reading to 63.
 pub(crate) const COUNTER_REST_DOUBLINGS: u32 = 6;
 
-/// Errors in one reading, at least half of what was asked, for which a device is left alone.
+/// Errors in one reading, and nothing else, for which a device is left alone.
 pub(crate) const QUARANTINE_ERRORS: usize = 3;
 
 /// For how long it is left alone the first time.
@@ -154,3 +195,47 @@ pub(crate) const HISTOGRAM_VERBS: usize = 8;
 pub(crate) const LABEL_BYTES: usize = 128;
 
 const _: () = assert!(SERIES_DEVICES * SERIES_PER_DEVICE + SERIES_SHARED <= SERIES);
+
+/// Bytes of a sample file, packed or not: a larger one is neither written nor read.
+pub(crate) const SAMPLE_FILE_BYTES: usize = 128 << 20;
+
+/// Samples of one file: at 208 bytes each, 208 MiB once read.
+pub(crate) const SAMPLES_PER_FILE: usize = 1 << 20;
+
+/// Bytes of a page of a Parquet file once unpacked: those written here stay below 2 MiB.
+pub(crate) const SAMPLE_PAGE_BYTES: i64 = 32 << 20;
+
+/// Samples of a piece, the recorder's unit in memory and of what may be pushed at once: 3.3 MiB before it is packed.
+pub(crate) const PIECE_SAMPLES: usize = 1 << 14;
+
+/// How long samples collect in a piece before it is packed.
+pub(crate) const PIECE_TIME: Duration = Duration::from_secs(10);
+
+/// Samples that the recorder puts into one file: 26 MiB while it is written.
+pub(crate) const FILE_SAMPLES: usize = 1 << 17;
+
+/// How long a piece waits for further ones before it is written: with its own time, what a crash can lose.
+pub(crate) const FILE_TIME: Duration = Duration::from_secs(60);
+
+/// Files that the recorder keeps, whatever their size; the oldest go first.
+pub(crate) const RECORDER_FILES: usize = 100_000;
+
+/// How long a disk that refused a file is left alone at first; twice as long each time …
+pub(crate) const DISK_PAUSE: Duration = Duration::from_secs(1);
+
+/// … up to this.
+pub(crate) const DISK_PAUSE_MAX: Duration = Duration::from_secs(60);
+
+/// How long ending waits for the recorder's last files.
+pub(crate) const RECORDER_END: Duration = Duration::from_secs(3);
+
+const _: () = assert!(PIECE_SAMPLES <= FILE_SAMPLES && FILE_SAMPLES <= SAMPLES_PER_FILE);
+
+/// Samples that one command reads from all its files: more than an hour of 1 ms, 832 MiB.
+pub(crate) const SHOWN_SAMPLES: usize = 1 << 22;
+
+/// Pairs of devices in a table; JSON has them all.
+pub(crate) const SHOWN_PAIRS: usize = 20;
+
+/// Bursts that are marked in a picture: more would be a bar.
+pub(crate) const PICTURE_MARKS: usize = 2000;

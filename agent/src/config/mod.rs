@@ -1,11 +1,14 @@
 //! The configuration file: read as it stands (`raw`), then checked once into what the agent runs on (`checked`).
 
+pub(crate) mod bursts;
 pub(crate) mod checked;
 pub(crate) mod limits;
+pub(crate) mod rate;
 mod raw;
 #[cfg(test)]
 mod tests;
 pub(crate) mod time;
+pub(crate) mod units;
 
 use std::fmt;
 use std::path::Path;

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::Read as _;
 use std::path::Path;
 
-use toml::de::{DeTable, DeValue};
+use toml::de::{DeArray, DeTable, DeValue};
 
 use super::{Problem, limits};
 
@@ -18,9 +18,11 @@ pub(super) enum Value {
     Integer(Option<i64>),
     /// Text.
     Text(String),
+    /// A list of texts.
+    List(Vec<String>),
     /// A section that holds nothing.
     EmptySection,
-    /// What no key takes, by its name in TOML: `array`, `float`.
+    /// What no key takes, by its name in TOML: `float`, `array` for one that holds more than texts.
     Other(&'static str),
 }
 
@@ -81,11 +83,17 @@ impl Raw {
                 DeValue::Boolean(value) => Value::Bool(*value),
                 DeValue::String(value) => Value::Text(value.to_string()),
                 DeValue::Integer(value) => Value::Integer(i64::from_str_radix(value.as_str(), value.radix()).ok()),
+                DeValue::Array(items) => texts(items).map_or(Value::Other("array"), Value::List),
                 other => Value::Other(other.type_str()),
             };
             self.entries.insert(key, Entry { line: line(text, name.span().start), value });
         }
     }
+}
+
+/// The texts of a list; `None` if it holds anything else.
+fn texts(items: &DeArray<'_>) -> Option<Vec<String>> {
+    items.iter().map(|item| item.get_ref().as_str().map(str::to_owned)).collect()
 }
 
 /// The line of a byte, from 1.

@@ -36,6 +36,8 @@ enum From {
     Files(PathBuf),
     /// All at once.
     Ethtool(String),
+    /// All at once, from the port of the RDMA device of this number.
+    Rdma(u32, u32),
 }
 
 /// Counters that are read together.
@@ -154,6 +156,20 @@ impl Block {
         Self::new(place, Source::Ethtool, From::Ethtool(place.device.clone()), driver, all)
     }
 
+    /// The hardware counters of a port by RDMA netlink; `None` where the kernel does not answer.
+    pub(super) fn of_rdma(
+        place: &Arc<Place>,
+        (index, port): (u32, u32),
+        driver: Driver,
+        all: bool,
+        statistics: &dyn Statistics,
+    ) -> Option<Self> {
+        let found = statistics.rdma(index, port).ok()?;
+        let mut block = Self::new(place, Source::RdmaNetlink, From::Rdma(index, port), driver, all);
+        block.name(found.into_iter().map(|(name, _)| name).collect());
+        Some(block)
+    }
+
     fn new(place: &Arc<Place>, source: Source, from: From, driver: Driver, all: bool) -> Self {
         Self { place: Arc::clone(place), source, from, driver, all, counters: Vec::new(), refused: false }
     }
@@ -174,8 +190,12 @@ impl Block {
 
     /// Takes over what another block remembers of counters of the same names, and their files.
     pub(super) fn inherit(&mut self, old: &mut Self) {
+        self.remember(std::mem::take(&mut old.counters));
+    }
+
+    fn remember(&mut self, mut old: Vec<Counter>) {
         for counter in &mut self.counters {
-            if let Some(known) = old.counters.iter_mut().find(|known| known.name == counter.name) {
+            if let Some(known) = old.iter_mut().find(|known| known.name == counter.name) {
                 counter.track = known.track;
                 counter.file = known.file.take();
                 (counter.failed, counter.skip) = (known.failed, known.skip);
@@ -196,51 +216,63 @@ impl Block {
                 .iter_mut()
                 .map(|counter| if counter.rests() { None } else { Some(counter.read(folder, &mut gathered.kept)) })
                 .collect(),
-            From::Ethtool(netdev) => {
-                let netdev = netdev.clone();
-                match self.ask(&netdev, statistics) {
-                    Ok(values) => {
-                        self.refused = false;
-                        values.into_iter().map(|value| Some(Ok(value))).collect()
-                    }
-                    // A device without statistics is an ordinary one.
-                    Err(error) if error.raw_os_error() == Some(libc::EOPNOTSUPP) => return,
-                    Err(error) => {
-                        let (name, failure) = ("ethtool statistics".to_owned(), Failure::of(&error));
-                        let first = !std::mem::replace(&mut self.refused, true);
-                        gathered.asked += 1;
-                        gathered.failures.push(Failed { name, failure, first });
-                        return;
-                    }
+            From::Ethtool(_) | From::Rdma(..) => match self.ask(statistics) {
+                Ok(values) => {
+                    self.refused = false;
+                    values.into_iter().map(|value| Some(Ok(value))).collect()
                 }
-            }
+                // A device without statistics is an ordinary one.
+                Err(error) if error.raw_os_error() == Some(libc::EOPNOTSUPP) => return,
+                Err(error) => {
+                    let (name, failure) = (format!("statistics ({})", self.source.name()), Failure::of(&error));
+                    let first = !std::mem::replace(&mut self.refused, true);
+                    gathered.asked += 1;
+                    gathered.failures.push(Failed { name, failure, first });
+                    return;
+                }
+            },
         };
         self.take(identity, &outcomes, gathered);
     }
 
-    /// All values of a network device, in the order of the counters.
-    fn ask(&mut self, netdev: &str, statistics: &dyn Statistics) -> io::Result<Vec<u64>> {
-        let values = statistics.values(netdev)?;
-        if values.len() != self.counters.len() || values.is_empty() {
-            // Rings came or went, and with them names.
-            let old = std::mem::take(&mut self.counters);
-            let names = statistics.names(netdev)?;
-            let (driver, source) = (self.driver, self.source);
-            self.counters = names
-                .into_iter()
-                .map(|name| {
-                    let found = find(driver, source, &name);
-                    Counter::new(name, found)
-                })
-                .collect();
-            let mut old =
-                Self { counters: old, ..Self::new(&self.place, source, From::Ethtool(String::new()), driver, true) };
-            self.inherit(&mut old);
-            if values.len() != self.counters.len() {
-                return Err(io::Error::from_raw_os_error(libc::EAGAIN));
+    /// All values at once, in the order of the counters.
+    fn ask(&mut self, statistics: &dyn Statistics) -> io::Result<Vec<u64>> {
+        match &self.from {
+            From::Files(_) => Ok(Vec::new()),
+            From::Rdma(index, port) => {
+                let found = statistics.rdma(*index, *port)?;
+                let known = self.counters.iter().map(|counter| counter.name.as_str());
+                if !known.eq(found.iter().map(|(name, _)| name.as_str())) {
+                    // Optional counters were turned on or off.
+                    self.name(found.iter().map(|(name, _)| name.clone()).collect());
+                }
+                Ok(found.into_iter().map(|(_, value)| value).collect())
+            }
+            From::Ethtool(netdev) => {
+                let values = statistics.values(netdev)?;
+                if values.len() != self.counters.len() || values.is_empty() {
+                    // Rings came or went, and with them names.
+                    let names = statistics.names(netdev)?;
+                    self.name(names);
+                    if values.len() != self.counters.len() {
+                        return Err(io::Error::from_raw_os_error(libc::EAGAIN));
+                    }
+                }
+                Ok(values)
             }
         }
-        Ok(values)
+    }
+
+    /// Has these counters from now on; what is known of those that stay goes on.
+    fn name(&mut self, names: Vec<String>) {
+        let old = std::mem::take(&mut self.counters);
+        let (driver, source) = (self.driver, self.source);
+        let counter = |name: String| {
+            let found = find(driver, source, &name);
+            Counter::new(name, found)
+        };
+        self.counters = names.into_iter().map(counter).collect();
+        self.remember(old);
     }
 
     fn take(&mut self, identity: u64, outcomes: &[Option<Result<u64, Failure>>], gathered: &mut Gathered) {

@@ -23,25 +23,25 @@ pub(crate) struct Collector {
     devices: Vec<Device>,
     /// The devices of the last look, by which a change is noticed.
     fingerprint: Vec<(String, u64)>,
-    /// Readings until everything is looked for again.
-    due: u32,
+    /// When everything was looked for; it is again at once where this is absent.
+    looked: Option<Instant>,
 }
 
 impl Collector {
     /// A reader that has not looked yet. `all` has counters shown too that no row of the catalogue knows.
     pub(crate) fn new(roots: Roots, filter: Filter, all: bool, statistics: Box<dyn Statistics>) -> Self {
-        Self { roots, filter, all, statistics, devices: Vec::new(), fingerprint: Vec::new(), due: 0 }
+        Self { roots, filter, all, statistics, devices: Vec::new(), fingerprint: Vec::new(), looked: None }
     }
 
     /// A full reading. Nothing on the host is no error, nor is anything that a device answers.
     pub(crate) fn read(&mut self, now: Instant) -> Readout {
-        self.look();
+        self.look(now);
         let mut gathered = Gathered { kept: self.kept(), ..Gathered::default() };
         let mut durations: BTreeMap<Source, Duration> = BTreeMap::new();
         for device in &mut self.devices {
             let outcome = device.read(now, &*self.statistics, &mut durations, &mut gathered);
             if outcome.gone {
-                self.due = 0;
+                self.looked = None;
             }
         }
         Readout {
@@ -57,14 +57,14 @@ impl Collector {
 
     /// Looks for devices again if they have changed, and from time to time in any case: a port's network device may be
     /// another one now.
-    fn look(&mut self) {
+    fn look(&mut self, now: Instant) {
         let found = fingerprint(&self.roots);
-        if self.due > 0 && found == self.fingerprint {
-            self.due -= 1;
+        let recent = |looked: Instant| now.saturating_duration_since(looked) < limits::COUNTER_LOOK;
+        if self.looked.is_some_and(recent) && found == self.fingerprint {
             return;
         }
         self.fingerprint = found;
-        self.due = limits::COUNTER_READINGS_TO_LOOK;
+        self.looked = Some(now);
         let search = Search { roots: &self.roots, filter: &self.filter, all: self.all, statistics: &*self.statistics };
         let mut old = std::mem::take(&mut self.devices);
         for facts in search.devices() {

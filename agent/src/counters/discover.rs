@@ -34,6 +34,12 @@ fn identity(device: &Path) -> u64 {
     device.metadata().map_or(0, |facts| facts.ino())
 }
 
+/// The number in `node_guid`, which the kernel shows without asking the device.
+fn guid(device: &Path) -> Option<u64> {
+    let text = read::attribute(&device.join("node_guid"))?;
+    u64::from_str_radix(&text.replace(':', ""), 16).ok()
+}
+
 /// What devices are looked for with.
 pub(super) struct Search<'a> {
     pub(super) roots: &'a Roots,
@@ -84,16 +90,16 @@ impl Search<'_> {
 
     fn rdma(&self, path: &Path, name: String, driver: Option<String>, ports: &[u32]) -> Facts {
         let family = Driver::of_module(driver.as_deref());
-        let mut blocks = Vec::new();
-        let mut add = |port: Option<u32>, folder: &Path, source: Source, sub: &str| {
-            let place = Arc::new(Place { kind: Kind::Rdma, device: name.clone(), port });
-            blocks.push(Block::of_folder(&place, source, folder.join(sub), family, self.all));
-        };
-        add(None, path, Source::HwCounters, "hw_counters");
+        let place = |port| Arc::new(Place { kind: Kind::Rdma, device: name.clone(), port });
+        let folder = |place: &Arc<Place>, source, folder| Block::of_folder(place, source, folder, family, self.all);
+        let mut blocks = vec![folder(&place(None), Source::HwCounters, path.join("hw_counters"))];
+        let index = guid(path).and_then(|guid| self.statistics.rdma_index(&name, guid));
         for port in ports {
-            let folder = path.join("ports").join(port.to_string());
-            add(Some(*port), &folder, Source::Counters, "counters");
-            add(Some(*port), &folder, Source::HwCounters, "hw_counters");
+            let (place, path) = (place(Some(*port)), path.join("ports").join(port.to_string()));
+            blocks.push(folder(&place, Source::Counters, path.join("counters")));
+            let asked =
+                index.and_then(|index| Block::of_rdma(&place, (index, *port), family, self.all, self.statistics));
+            blocks.push(asked.unwrap_or_else(|| folder(&place, Source::HwCounters, path.join("hw_counters"))));
         }
         blocks.retain(|block| !block.is_empty());
         Facts { kind: Kind::Rdma, identity: identity(path), name, driver, port_of: None, blocks }

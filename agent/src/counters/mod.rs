@@ -9,6 +9,7 @@ pub(crate) mod collector;
 mod device;
 mod discover;
 pub(crate) mod filter;
+pub(crate) mod kernel;
 pub(crate) mod netlink;
 pub(crate) mod rates;
 pub(crate) mod readout;
@@ -49,4 +50,14 @@ pub(crate) trait Statistics: Send {
     ///
     /// As for the names.
     fn values(&self, netdev: &str) -> io::Result<Vec<u64>>;
+
+    /// The number of the RDMA device of this name, if it is the one with this GUID.
+    fn rdma_index(&self, device: &str, node_guid: u64) -> Option<u32>;
+
+    /// The hardware counters of a port of the RDMA device of this number, names and values.
+    ///
+    /// # Errors
+    ///
+    /// The kernel's.
+    fn rdma(&self, index: u32, port: u32) -> io::Result<Vec<(String, u64)>>;
 }

@@ -27,6 +27,8 @@ struct Answers {
     priorities: Option<u8>,
     values: Vec<(&'static str, u64)>,
     fails: Option<i32>,
+    /// What the RDMA device of number 3 answers, and its GUID.
+    rdma: Option<(u64, Vec<(&'static str, u64)>)>,
 }
 
 impl Statistics for Answers {
@@ -45,6 +47,15 @@ impl Statistics for Answers {
     fn resources(&self) -> Vec<Used> {
         let used = |device: &str| Used { device: device.into(), kind: "qp".into(), count: 3, limit: Some(64) };
         vec![used("mlx5_0"), used("filtered_0")]
+    }
+
+    fn rdma_index(&self, _: &str, node_guid: u64) -> Option<u32> {
+        self.rdma.as_ref().filter(|(guid, _)| *guid == node_guid).map(|_| 3)
+    }
+
+    fn rdma(&self, index: u32, _: u32) -> io::Result<Vec<(String, u64)>> {
+        let (_, values) = self.rdma.as_ref().filter(|_| index == 3).ok_or(io::ErrorKind::NotFound)?;
+        Ok(values.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect())
     }
 
     fn names(&self, _: &str) -> io::Result<Vec<String>> {
@@ -281,7 +292,7 @@ fn statistics_of_the_port_s_network_device_are_read_by_name_and_priority() {
     let host = Host::new();
     netdev(&host, "eth0");
     let values = vec![("rx_prio3_pause", 5), ("rx_prio3_pause_duration", 1_500_000), ("tx_prio3_pause", 0), ("x", 1)];
-    let answers = Answers { index: Some(7), priorities: Some(8), values, fails: None };
+    let answers = Answers { index: Some(7), priorities: Some(8), values, ..Answers::default() };
     let readout = host.collector(Filter::default(), &answers).read(Instant::now());
     let expected = [
         "mlx5_0/1 rdma_received_bytes=4",
@@ -306,6 +317,23 @@ fn the_kernel_is_only_asked_about_the_very_device_the_tree_shows() {
         let answers = Answers { index, values: vec![("rx_prio3_pause", 5)], ..Answers::default() };
         let found = lines(&host.collector(Filter::default(), &answers).read(Instant::now()));
         assert!(!found.iter().any(|line| line.contains("pause")), "{found:?}");
+    }
+}
+
+#[test]
+fn hardware_counters_come_from_the_kernel_where_the_device_is_the_same() {
+    let host = Host::new();
+    host.driver("mlx5_0", "mlx5_core");
+    host.write("class/infiniband/mlx5_0/node_guid", "b8ce:f603:00ab:cdef\n");
+    host.counter("mlx5_0", "hw_counters/out_of_sequence", "1\n");
+    let values = vec![("out_of_sequence", 2), ("cc_rx_cnp_pkts", 3)];
+    let asked = ["mlx5_0/1 rdma_cnp_handled_packets=3", "mlx5_0/1 rdma_out_of_sequence_packets=2"];
+    let rows: [(u64, &[&str]); 2] =
+        [(0xb8ce_f603_00ab_cdef, &asked), (1, &["mlx5_0/1 rdma_out_of_sequence_packets=1"])];
+    for (guid, expected) in rows {
+        let answers = Answers { rdma: Some((guid, values.clone())), ..Answers::default() };
+        let readout = host.collector(Filter::default(), &answers).read(Instant::now());
+        assert_eq!(lines(&readout), expected);
     }
 }
 

@@ -24,6 +24,9 @@ pub(crate) struct Given {
     pub(crate) events: VecDeque<anyhow::Result<Event>>,
     /// Events that never end: each drain is given as many of these as it takes.
     pub(crate) endless: Option<Event>,
+    /// Turns that attaching takes, and those that were taken.
+    pub(crate) attaching: usize,
+    pub(crate) attached: usize,
     pub(crate) snapshot: Snapshot,
     pub(crate) hooks: Vec<HookState>,
     /// How often the counters were read.
@@ -67,6 +70,8 @@ impl Fake {
         let given = Arc::new(Mutex::new(Given {
             events: VecDeque::new(),
             endless: None,
+            attaching: 0,
+            attached: 0,
             snapshot: Snapshot { lost: vec![0; agent_common::counter::TABLE.len()], ..Snapshot::default() },
             hooks: hooks(),
             snapshots_taken: 0,
@@ -104,7 +109,16 @@ impl Source for Fake {
     }
 
     fn refresh(&mut self) -> anyhow::Result<bool> {
-        Ok(false)
+        Ok(self.given.lock().unwrap().attaching > 0)
+    }
+
+    fn attach(&mut self) -> bool {
+        let mut given = self.given.lock().unwrap();
+        if given.attaching > 0 {
+            given.attaching -= 1;
+            given.attached += 1;
+        }
+        given.attaching > 0
     }
 
     fn refresh_devices(&mut self) {}

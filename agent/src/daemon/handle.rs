@@ -5,8 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
+use analysis::series::{DurationNs, Series};
 use tokio::sync::{mpsc, oneshot};
 
+use crate::bursts::state::Live;
 use crate::config::limits;
 use crate::event::{Event, Failure};
 use crate::host::rdma::RdmaDevice;
@@ -22,8 +24,21 @@ pub(crate) enum Command {
     GetStatus(oneshot::Sender<Status>),
     /// Every hook with its state and accounts.
     ListHooks(oneshot::Sender<Vec<HookState>>),
+    /// The last samples of network devices.
+    Samples(Samples),
     /// Events from now on, until the receiver is dropped.
     Watch(Watch),
+}
+
+/// A request for samples.
+#[derive(Debug)]
+pub(crate) struct Samples {
+    /// The network device; `None` for all.
+    pub(crate) netdev: Option<String>,
+    /// How far to go back.
+    pub(crate) last: DurationNs,
+    /// One series a device.
+    pub(crate) answer: oneshot::Sender<Result<Vec<Series>, Refused>>,
 }
 
 /// A request for events.
@@ -47,11 +62,17 @@ pub(crate) struct Watched {
 }
 
 /// Why the loop does not do what was asked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Refused {
     /// As many clients watch as are allowed.
     #[error("{} clients watch events already; end one of them first", limits::WATCHERS)]
     TooManyWatchers,
+    /// Nothing is known of the network device.
+    #[error("there are no samples of network device {0:?}; see bursts.netdevs in the agent's configuration")]
+    NoSamples(String),
+    /// Network devices are not sampled, or nothing of it is kept.
+    #[error("this agent keeps no samples of network devices; see bursts.enabled in its configuration")]
+    NotKept,
     /// More commands wait than the loop takes.
     #[error("the agent is busy: {} commands wait already; try again", limits::COMMANDS)]
     Busy,
@@ -118,6 +139,8 @@ pub(crate) struct Status {
     pub(crate) lost: Vec<Loss>,
     /// The last failures, newest first, at most [`limits::LAST_FAILURES`].
     pub(crate) last_failures: Vec<Arc<Event>>,
+    /// Network devices that are sampled, in the last second.
+    pub(crate) netdevs: Vec<Live>,
     /// RDMA devices and their ports.
     pub(crate) devices: Vec<RdmaDevice>,
 }
@@ -233,6 +256,11 @@ impl Handle {
     /// Every hook with its state and accounts.
     pub(crate) async fn hooks(&self) -> Result<Vec<HookState>, Refused> {
         self.ask(Command::ListHooks).await
+    }
+
+    /// The last samples of one network device, or of all.
+    pub(crate) async fn samples(&self, netdev: Option<String>, last: DurationNs) -> Result<Vec<Series>, Refused> {
+        self.ask(|answer| Command::Samples(Samples { netdev, last, answer })).await?
     }
 
     /// Events from now on. The stream ends when the agent does; dropping the receiver ends the watch.

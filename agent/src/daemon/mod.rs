@@ -17,6 +17,7 @@ mod watchers;
 
 use tokio::sync::{mpsc, oneshot};
 
+use crate::bursts::sessions::Update;
 use handle::Command;
 use health::Health;
 
@@ -27,6 +28,10 @@ pub(crate) enum Input {
     Tick,
     /// Events wait in the ring buffer.
     Ring,
+    /// Hooks wait to be attached.
+    Attach,
+    /// Network devices were read.
+    Bursts(Box<Update>),
     /// A client of the HTTP server asks.
     Scrape(Scrape),
     /// A client of the socket asks.
@@ -53,6 +58,8 @@ pub(crate) struct Inputs {
     pub(crate) commands: mpsc::Receiver<Command>,
     /// From the HTTP server.
     pub(crate) scrapes: mpsc::Receiver<Scrape>,
+    /// From the burst sampler, if it is on.
+    pub(crate) updates: Option<mpsc::Receiver<Update>>,
     /// Signals, by name.
     pub(crate) signals: mpsc::Receiver<&'static str>,
 }

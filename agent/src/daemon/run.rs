@@ -13,6 +13,8 @@ use super::source::Source;
 use super::state::{Parts, State};
 use super::summary::Summary;
 use super::{Flow, Input, Inputs, http};
+use crate::bursts::sessions::{Sessions, Update};
+use crate::bursts::state::Bursts;
 use crate::config::{Config, limits};
 use crate::counters::service::Service;
 use crate::kernel::readable;
@@ -23,6 +25,8 @@ use crate::log::Log;
 pub(crate) struct Daemon<S> {
     state: State<S>,
     inputs: Inputs,
+    /// Ends before the state does.
+    sessions: Option<Sessions>,
     deadline: Option<Instant>,
 }
 
@@ -35,6 +39,8 @@ pub(crate) struct Setup<S> {
     pub(crate) config: Config,
     /// Who this agent is.
     pub(crate) info: Info,
+    /// The burst sampler, if it is on.
+    pub(crate) bursts: Option<Sampling>,
     /// Where failures are written.
     pub(crate) log: Log,
     /// The live summary, if one is wanted.
@@ -47,14 +53,30 @@ pub(crate) struct Setup<S> {
     pub(crate) signals: mpsc::Receiver<&'static str>,
 }
 
+/// The burst sampler: the loop's part of it, and the thread with what it reads.
+#[derive(Debug)]
+pub(crate) struct Sampling {
+    /// The loop's part.
+    pub(crate) bursts: Bursts,
+    /// What the thread reads.
+    pub(crate) updates: mpsc::Receiver<Update>,
+    /// The thread.
+    pub(crate) sessions: Sessions,
+}
+
 impl<S: Source> Daemon<S> {
     /// The daemon, and the ways to it: for the socket and for the HTTP server.
     pub(crate) fn new(setup: Setup<S>) -> (Self, Handle, http::Asker) {
         let (handle, commands, commands_refused) = Handle::new();
         let (asker, scrapes, scrapes_refused) = http::Asker::new();
+        let (bursts, updates, sessions) = match setup.bursts {
+            Some(Sampling { bursts, updates, sessions }) => (Some(bursts), Some(updates), Some(sessions)),
+            None => (None, None, None),
+        };
         let state = State::new(Parts {
             source: setup.source,
             config: setup.config,
+            bursts,
             info: setup.info,
             log: setup.log,
             summary: setup.summary,
@@ -62,9 +84,9 @@ impl<S: Source> Daemon<S> {
             commands_refused,
             scrapes_refused,
         });
-        let inputs = Inputs { commands, scrapes, signals: setup.signals };
+        let inputs = Inputs { commands, scrapes, updates, signals: setup.signals };
         let deadline = setup.run_for.map(|run_for| Instant::now() + run_for);
-        (Self { state, inputs, deadline }, handle, asker)
+        (Self { state, inputs, deadline, sessions }, handle, asker)
     }
 
     /// Runs until a signal or the deadline ends it, and gives the source back, so that it ends last.
@@ -82,18 +104,41 @@ impl<S: Source> Daemon<S> {
                 () = at(self.deadline) => Input::Deadline,
                 Some(command) = self.inputs.commands.recv() => Input::Command(command),
                 Some(scrape) = self.inputs.scrapes.recv() => Input::Scrape(scrape),
+                update = next(self.inputs.updates.as_mut()) => match update {
+                    Some(update) => Input::Bursts(Box::new(update)),
+                    // The thread has ended, which it does not by itself.
+                    None => {
+                        self.inputs.updates = None;
+                        continue;
+                    }
+                },
                 _ = ticks.tick() => Input::Tick,
                 // Cleared before the events are taken: one that comes meanwhile wakes the loop again.
                 ready = ring.readable() => { ready.context("waiting for the ring buffer")?.clear_ready(); Input::Ring }
                 () = tokio::task::yield_now(), if self.state.more => Input::Ring,
+                () = tokio::task::yield_now(), if self.state.attaching => Input::Attach,
             };
             if self.state.handle(input) == Flow::Stop {
                 break;
             }
         }
+        drop(self.sessions.take());
+        // What the thread read last is still on its way.
+        if let Some(updates) = self.inputs.updates.as_mut() {
+            while let Ok(update) = updates.try_recv() {
+                self.state.handle(Input::Bursts(Box::new(update)));
+            }
+        }
         self.state.finish();
         drop(ring);
         Ok(self.state.end())
+    }
+}
+
+async fn next(updates: Option<&mut mpsc::Receiver<Update>>) -> Option<Update> {
+    match updates {
+        Some(updates) => updates.recv().await,
+        None => std::future::pending().await,
     }
 }
 

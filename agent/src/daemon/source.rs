@@ -29,12 +29,16 @@ pub(crate) trait Source {
     /// Hands over at most `most` events that wait, or why a record is none, and says how many there were.
     fn drain(&mut self, most: usize, sink: &mut dyn FnMut(anyhow::Result<Event>)) -> usize;
 
-    /// Looks which modules have come and gone, attaches and detaches accordingly, and says whether anything changed.
+    /// Looks which modules have come and gone, and says whether anything changed: then there is something to attach.
     ///
     /// # Errors
     ///
     /// If the host cannot be looked at.
     fn refresh(&mut self) -> anyhow::Result<bool>;
+
+    /// Attaches and detaches what was found, for about [`crate::config::limits::ATTACH_TURN`]. Says whether there is
+    /// more.
+    fn attach(&mut self) -> bool;
 
     /// Looks at the RDMA devices again.
     fn refresh_devices(&mut self);

@@ -5,16 +5,20 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-use super::handle::{Command, Info, Loss, Status};
-use super::health::{attached_of, degraded, health, idle};
+use analysis::series::UtcNs;
+
+use super::handle::{Command, Info, Loss, Refused, Samples, Status};
+use super::health::{Health, attached_of, degraded, health, idle};
 use super::losses::{UserLosses, losses};
 use super::source::Source;
 use super::summary::Summary;
 use super::watchers::Watchers;
 use super::{Flow, Input, Scrape};
+use crate::bursts::state::Bursts;
 use crate::config::{Config, limits};
 use crate::counters::service::Service;
 use crate::event::Event;
+use crate::kernel::clock::{monotonic_ns, realtime_ns};
 use crate::kernel::state::Snapshot;
 use crate::log::Log;
 use crate::metrics::{Metrics, Reading};
@@ -32,6 +36,7 @@ struct Taken {
 pub(super) struct State<S> {
     pub(super) source: S,
     config: Config,
+    bursts: Option<Bursts>,
     info: Info,
     started: Instant,
     taken: Option<Taken>,
@@ -50,6 +55,8 @@ pub(super) struct State<S> {
     measured: Instant,
     /// More events wait than were taken at once.
     pub(super) more: bool,
+    /// Hooks wait to be attached.
+    pub(super) attaching: bool,
 }
 
 /// What the loop starts with.
@@ -57,6 +64,7 @@ pub(super) struct State<S> {
 pub(super) struct Parts<S> {
     pub(super) source: S,
     pub(super) config: Config,
+    pub(super) bursts: Option<Bursts>,
     pub(super) info: Info,
     pub(super) log: Log,
     pub(super) summary: Option<Summary>,
@@ -71,6 +79,7 @@ impl<S: Source> State<S> {
         Self {
             source: parts.source,
             config: parts.config,
+            bursts: parts.bursts,
             info: parts.info,
             started: now,
             taken: None,
@@ -87,6 +96,7 @@ impl<S: Source> State<S> {
             measuring: None,
             measured: now,
             more: false,
+            attaching: false,
         }
     }
 
@@ -95,6 +105,12 @@ impl<S: Source> State<S> {
         match input {
             Input::Tick => self.tick(),
             Input::Ring => self.ring(),
+            Input::Attach => self.attach(),
+            Input::Bursts(update) => {
+                if let Some(bursts) = &mut self.bursts {
+                    bursts.take(*update);
+                }
+            }
             Input::Scrape(scrape) => self.scrape(scrape),
             Input::Command(command) => self.command(command),
             Input::Signal(name) => {
@@ -132,6 +148,7 @@ impl<S: Source> State<S> {
                 false
             }
         };
+        self.attaching |= changed;
         if changed || self.ticks.is_multiple_of(limits::DEVICES_EVERY_TICKS) {
             self.source.refresh_devices();
         }
@@ -146,6 +163,12 @@ impl<S: Source> State<S> {
         self.watchers.remove_gone();
         self.log.due(now);
         self.show_summary(false);
+    }
+
+    /// Attaches some of what waits for it. What attached has functions, which the events' names come from.
+    fn attach(&mut self) {
+        self.attaching = self.source.attach();
+        self.source.refresh_devices();
     }
 
     /// Run times are measured in short windows: measuring costs as much as a small program.
@@ -216,8 +239,14 @@ impl<S: Source> State<S> {
         // Whoever asked may be gone: then the answer is for nobody.
         match scrape {
             Scrape::Metrics(answer) => drop(answer.send(self.page())),
-            Scrape::Health(answer) => drop(answer.send(health(&self.source.hooks()))),
+            Scrape::Health(answer) => drop(answer.send(self.health())),
         }
+    }
+
+    fn health(&self) -> Health {
+        let mut health = health(&self.source.hooks());
+        health.reasons.extend(self.bursts.iter().flat_map(Bursts::degraded));
+        health
     }
 
     fn command(&mut self, command: Command) {
@@ -229,8 +258,23 @@ impl<S: Source> State<S> {
                 drop(answer.send(self.status()));
             }
             Command::ListHooks(answer) => drop(answer.send(self.source.hooks())),
+            Command::Samples(samples) => self.samples(samples),
             Command::Watch(watch) => self.watchers.add(watch),
         }
+    }
+
+    /// Unpacking takes its time: it is done elsewhere.
+    fn samples(&self, asked: Samples) {
+        let Some(recorder) = self.bursts.as_ref().and_then(|bursts| bursts.recorder.clone()) else {
+            drop(asked.answer.send(Err(Refused::NotKept)));
+            return;
+        };
+        tokio::task::spawn_blocking(move || {
+            let names = asked.netdev.clone().map_or_else(|| recorder.netdevs(), |name| vec![name]);
+            let series: Vec<_> = names.iter().filter_map(|name| recorder.last(name, asked.last)).collect();
+            let missing = asked.netdev.filter(|_| series.is_empty());
+            drop(asked.answer.send(missing.map_or(Ok(series), |name| Err(Refused::NoSamples(name)))));
+        });
     }
 
     fn page(&mut self) -> Result<String, String> {
@@ -244,6 +288,7 @@ impl<S: Source> State<S> {
             monotonic_ns: self.taken.as_ref().map_or(0, |taken| taken.monotonic_ns),
             hooks: &hooks,
             devices: self.source.devices(),
+            bursts: self.bursts.as_ref(),
             counters: counters.as_deref(),
             losses: &losses,
             signatures_evicted: self.log.evicted(),
@@ -264,8 +309,11 @@ impl<S: Source> State<S> {
     fn losses(&mut self, hooks: &[crate::kernel::state::HookState]) -> Vec<Loss> {
         self.user.log = self.log.lost();
         self.user.commands = self.commands_refused.load(Ordering::Relaxed);
+        self.user.bursts = self.bursts.as_ref().map_or(0, |bursts| bursts.updates_lost);
+        let recorder = self.bursts.as_ref().and_then(|bursts| bursts.recorder.as_ref());
+        let recorder = recorder.map(|recorder| recorder.status().losses);
         self.user.scrapes = self.scrapes_refused.load(Ordering::Relaxed);
-        losses(self.taken.as_ref().map(|taken| &taken.snapshot), hooks, &self.user)
+        losses(self.taken.as_ref().map(|taken| &taken.snapshot), hooks, &self.user, recorder)
     }
 
     fn status(&mut self) -> Status {
@@ -284,7 +332,8 @@ impl<S: Source> State<S> {
             uptime: self.started.elapsed(),
             hooks_attached,
             hooks_wanted,
-            degraded: degraded(&hooks),
+            degraded: degraded(&hooks).into_iter().chain(self.bursts.iter().flat_map(Bursts::degraded)).collect(),
+            netdevs: self.bursts.as_ref().map(|bursts| bursts.live(UtcNs(realtime_ns()))).unwrap_or_default(),
             idle: idle(&hooks),
             calls,
             failures,
@@ -304,11 +353,4 @@ impl<S: Source> State<S> {
             Err(error) => tracing::warn!("no more summary: {error}"),
         }
     }
-}
-
-/// `CLOCK_MONOTONIC`, the kernel side's clock.
-fn monotonic_ns() -> u64 {
-    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
-    let seconds = u64::try_from(now.tv_sec).unwrap_or_default();
-    seconds.saturating_mul(1_000_000_000).saturating_add(u64::try_from(now.tv_nsec).unwrap_or_default())
 }

@@ -3,12 +3,21 @@
 use std::fmt::{self, Write as _};
 use std::io::{self, Write};
 
+use analysis::series::BitsPerSecond;
+
 use super::handle::Status;
+use crate::bursts::state::Live;
 use crate::event::Failure;
 use crate::host::errno::errno_name;
 
 /// Failures shown on a terminal.
 const FAILURES_SHOWN: usize = 8;
+
+/// Network devices shown on a terminal.
+const NETDEVS_SHOWN: usize = 8;
+
+/// Network devices shown where the summary is one line.
+const NETDEVS_ON_A_LINE: usize = 2;
 
 /// Where the summary goes and what stands there now.
 pub(crate) struct Summary {
@@ -83,6 +92,9 @@ fn one_line(status: &Status) -> String {
         status.failures,
         status.lost_total()
     );
+    for live in status.netdevs.iter().take(NETDEVS_ON_A_LINE) {
+        let _ = write!(text, ", {}", one_netdev(live));
+    }
     if let Some(failure) = status.last_failures().next() {
         let _ = write!(text, ", last {}", one_failure(failure));
     }
@@ -107,6 +119,7 @@ fn many_lines(status: &Status) -> Vec<String> {
         format!("lost      {}", status.lost_total()),
     ];
     lines.extend(status.info.metrics_url().map(|url| format!("metrics   {url}")));
+    lines.extend(status.netdevs.iter().take(NETDEVS_SHOWN).map(|live| format!("netdev    {}", one_netdev(live))));
     let mut list = |title: &str, all: &mut dyn Iterator<Item = String>| {
         for (index, line) in all.take(FAILURES_SHOWN).enumerate() {
             lines.push(format!("{:<9} {line}", if index == 0 { title } else { "" }));
@@ -116,6 +129,26 @@ fn many_lines(status: &Status) -> Vec<String> {
     list("degraded", &mut status.degraded.iter().cloned());
     list("failures", &mut status.last_failures().map(one_failure));
     lines
+}
+
+/// `eth0: rx 1.2 Gbit/s (peak 9.6 Gbit/s, 96 %), tx 0 bit/s (peak 0 bit/s, 0 %)`
+fn one_netdev(live: &Live) -> String {
+    let way = |name: &str, average: BitsPerSecond, peak: BitsPerSecond| {
+        let share = live.line_rate.map_or(String::new(), |rate| format!(", {} %", percent(peak, rate)));
+        format!("{name} {} (peak {}{share})", rounded(average), rounded(peak))
+    };
+    let ([rx, tx], [rx_peak, tx_peak]) = (live.average, live.peak);
+    format!("{}: {}, {}", live.netdev, way("rx", rx, rx_peak), way("tx", tx, tx_peak))
+}
+
+fn percent(rate: BitsPerSecond, of: BitsPerSecond) -> u128 {
+    u128::from(rate.0) * 100 / u128::from(of.0.max(1))
+}
+
+/// To three digits: more change from line to line than can be read.
+fn rounded(rate: BitsPerSecond) -> BitsPerSecond {
+    let step = 10u64.pow(rate.0.checked_ilog10().unwrap_or_default().saturating_sub(2));
+    BitsPerSecond(rate.0 / step * step)
 }
 
 /// `reg_mr EFAULT on mlx5_0 by python[4711] in ib_umem_get`

@@ -78,7 +78,7 @@ async fn start(log: impl Write + Send + 'static, summary: Option<Summary>, run_f
     let info = fake::info();
     let log = Log::new(config.fold_window, &info, log).unwrap();
     let (signals, receiver) = mpsc::channel(1);
-    let setup = Setup { source, config, info, log, summary, counters: None, run_for, signals: receiver };
+    let setup = Setup { source, config, bursts: None, info, log, summary, counters: None, run_for, signals: receiver };
     let (daemon, handle, asker) = Daemon::new(setup);
     let listener = http::bind("127.0.0.1:0".parse().unwrap()).await.unwrap();
     let address = listener.local_addr().unwrap();
@@ -215,6 +215,23 @@ async fn a_storm_that_never_ends_holds_up_neither_scrapes_nor_the_end() {
         assert_eq!(running.get("/metrics").await.0, 200);
         assert_eq!(running.get("/healthz").await, (200, "ok\n".to_owned()));
     }
+    running.stop().await;
+}
+
+/// It goes turn by turn until nothing waits, and then without end.
+#[tokio::test]
+async fn attaching_holds_up_neither_scrapes_nor_clients_nor_the_end() {
+    let running = start(io::sink(), None, None).await;
+    for (waiting, turns) in [(7, 7), (usize::MAX, 8)] {
+        running.giver.with(|given| given.attaching = waiting);
+        let began = Instant::now();
+        while running.giver.with(|given| given.attached) < turns {
+            assert_eq!(running.get("/healthz").await, (200, "ok\n".to_owned()));
+            assert!(began.elapsed() < Duration::from_secs(20), "nothing is attached");
+        }
+    }
+    assert!(running.handle.status().await.is_ok());
+    assert_eq!(running.get("/metrics").await.0, 200);
     running.stop().await;
 }
 

@@ -6,8 +6,8 @@ use std::os::fd::OwnedFd;
 use anyhow::Context as _;
 
 use super::source::Source;
-use crate::config::Config;
 use crate::config::checked::HookSet;
+use crate::config::{Config, limits};
 use crate::event::Event;
 use crate::host::rdma::RdmaFacts;
 use crate::kernel::state::{HookState, Snapshot};
@@ -73,7 +73,11 @@ impl Source for TracerSource {
     }
 
     fn refresh(&mut self) -> anyhow::Result<bool> {
-        self.tracer.refresh()
+        self.tracer.look()
+    }
+
+    fn attach(&mut self) -> bool {
+        self.tracer.attach(limits::ATTACH_TURN)
     }
 
     fn refresh_devices(&mut self) {

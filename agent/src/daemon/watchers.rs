@@ -25,9 +25,10 @@ impl Watchers {
     /// Takes one more, if there is room.
     pub(super) fn add(&mut self, watch: Watch) {
         self.remove_gone();
-        let answer = if self.all.len() < limits::WATCHERS { Ok(()) } else { Err(Refused::TooManyWatchers) };
+        let has_room = self.all.len() < limits::WATCHERS;
+        let answer = if has_room { Ok(()) } else { Err(Refused::TooManyWatchers) };
         // A client that is gone already needs no answer and gets no events.
-        if watch.accepted.send(answer).is_ok() && answer.is_ok() {
+        if watch.accepted.send(answer).is_ok() && has_room {
             self.all.push(Watcher { filter: watch.filter, events: watch.events, lost: 0 });
         }
     }

@@ -71,6 +71,12 @@ pub(crate) enum Access {
     Refused(String),
 }
 
+/// How many numbers CPUs of a list of the kernel (`online`, `possible`) have: one more than the highest.
+pub(crate) fn cpu_numbers(roots: &Roots, list: &str) -> Option<u32> {
+    let list = read::attribute(&roots.sysfs.join("devices/system/cpu").join(list))?;
+    text::cpu_highest(&list)?.checked_add(1)
+}
+
 impl KernelFacts {
     /// Reads the state of this moment.
     pub(crate) fn read(roots: &Roots) -> Self {
@@ -123,6 +129,11 @@ impl KernelFacts {
         let loaded = self.modules.as_ref().is_some_and(|modules| modules.iter().any(is));
         self.btf_modules.iter().any(is) || (self.btf_vmlinux && !loaded)
     }
+}
+
+/// Where tracefs is mounted at this moment.
+pub(crate) fn tracefs_of(roots: &Roots) -> Option<PathBuf> {
+    find_tracefs(roots, &read::text(&roots.procfs.join("self/mounts")).unwrap_or_default())
 }
 
 /// The first place where tracefs really is: a usual one with its `events` folder, else where it is mounted.

@@ -64,6 +64,12 @@ pub(crate) fn cpu_count(list: &str) -> Option<u32> {
     })
 }
 
+/// The highest number of a list of CPUs such as `0-3,8`.
+pub(crate) fn cpu_highest(list: &str) -> Option<u32> {
+    let last = |part: &str| part.rsplit('-').next()?.parse().ok();
+    list.trim().split(',').map(last).max()?
+}
+
 /// A resource limit in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Limit {
@@ -155,6 +161,14 @@ mod tests {
             ("0-4294967295", None),
         ] {
             assert_eq!(cpu_count(list), expected, "{list:?}");
+        }
+    }
+
+    #[test]
+    fn the_highest_cpu_is_found_wherever_it_stands() {
+        for (list, expected) in [("0-3,8\n", Some(8)), ("0", Some(0)), ("4-7,0-1\n", Some(7)), ("", None), ("x", None)]
+        {
+            assert_eq!(cpu_highest(list), expected, "{list:?}");
         }
     }
 

@@ -7,6 +7,7 @@ pub(crate) mod facts;
 pub(crate) mod gid;
 pub(crate) mod kernel;
 pub(crate) mod kernel_text;
+pub(crate) mod links;
 pub(crate) mod preempt;
 pub(crate) mod process;
 pub(crate) mod rdma;

@@ -15,7 +15,7 @@ use super::btf::{Btf, Returns};
 use super::object::Object;
 use super::state::{How, State};
 use super::sys::{self, Kind, ProgramAccount, Tracing};
-use super::tracefs::{At, Event, Events};
+use super::tracefs::{self, At, Event, Events, Profile};
 use crate::host::symbols::Symbols;
 use crate::probes::{Fails, Hook, Program};
 
@@ -31,6 +31,8 @@ pub(crate) struct Context {
     pub(crate) sysfs: PathBuf,
     /// Where tracefs is.
     pub(crate) tracefs: Option<PathBuf>,
+    /// Whether the kernel knows tracefs at all.
+    pub(crate) tracefs_supported: bool,
     /// The kernel's own type information.
     pub(crate) vmlinux: Option<Btf>,
     /// That of modules, as far as it was asked for; `None` for one that has none.
@@ -75,7 +77,7 @@ impl Attached {
     }
 
     /// Calls that found no return instance free, from a reading of the events' profile.
-    pub(crate) fn missed(&self, profile: &HashMap<String, (u64, u64)>) -> u64 {
+    pub(crate) fn missed(&self, profile: &Profile) -> u64 {
         self.events.iter().filter_map(|event| profile.get(event.name())).map(|(_, missed)| missed).sum()
     }
 }
@@ -98,6 +100,11 @@ impl Context {
             }
         }
         Err(last.unwrap_or_else(|| self.absent(hook)))
+    }
+
+    /// Hits and misses of this process's events.
+    pub(crate) fn profile(&self) -> Profile {
+        self.events.as_ref().map(Events::profile).unwrap_or_default()
     }
 
     /// The functions of a row that this kernel has, with the modules they are in, in the row's order.
@@ -246,10 +253,14 @@ impl Context {
 
     fn tracepoint(&self, object: &Object, number: u16, hook: &Hook, program: &str) -> Result<Attached, State> {
         let Some(tracefs) = &self.tracefs else {
-            return Err(State::Unsupported("no tracefs is mounted".to_owned()));
+            return Err(if self.tracefs_supported {
+                State::Waiting(tracefs::NOT_MOUNTED.to_owned())
+            } else {
+                State::Unsupported("this kernel has no tracefs".to_owned())
+            });
         };
         let event = hook.functions.first().copied().unwrap_or_default();
-        let Ok((id, _)) = super::tracefs::fields(tracefs, event) else { return Err(self.absent(hook)) };
+        let Ok((id, _)) = tracefs::fields(tracefs, event) else { return Err(self.absent(hook)) };
         let load = || -> Result<Attached, String> {
             let loaded = object.program(program, hook.name, Kind::Tracepoint).map_err(text)?;
             let (link, perf) = sys::link_event(loaded.as_fd(), id, cookie(number, hook).0).map_err(text)?;

@@ -3,9 +3,6 @@
 use std::io;
 use std::os::fd::{AsRawFd as _, OwnedFd};
 
-use crate::counters::{Statistics, netlink};
-use crate::health::resources::{self, Used};
-
 /// `ETHTOOL_GDRVINFO`, `ETHTOOL_GSSET_INFO`, `ETHTOOL_GSTRINGS`, `ETHTOOL_GSTATS`.
 const GDRVINFO: u32 = 0x03;
 const GSSET_INFO: u32 = 0x37;
@@ -72,17 +69,14 @@ impl Ethtool {
     }
 }
 
-impl Statistics for Ethtool {
-    fn index(&self, netdev: &str) -> Option<u32> {
+impl Ethtool {
+    /// The device's index in this process's network namespace.
+    pub(crate) fn index(&self, netdev: &str) -> Option<u32> {
         rustix::net::netdevice::name_to_index(&self.socket, netdev).ok()
     }
 
-    fn resources(&self) -> Vec<Used> {
-        // A kernel without RDMA does not answer, and has none.
-        resources::read().unwrap_or_default()
-    }
-
-    fn driver(&self, netdev: &str) -> Option<String> {
+    /// The driver's name.
+    pub(crate) fn driver(&self, netdev: &str) -> Option<String> {
         // struct ethtool_drvinfo, 196 bytes: cmd, then the driver's name in 32 bytes.
         let mut data = [0u64; 25];
         set(&mut data, 0, pair(GDRVINFO, 0));
@@ -92,11 +86,12 @@ impl Statistics for Ethtool {
         (!name.is_empty()).then_some(name)
     }
 
-    fn priorities(&self, netdev: &str) -> Option<u8> {
-        netlink::priorities(netdev)
-    }
-
-    fn names(&self, netdev: &str) -> io::Result<Vec<String>> {
+    /// The names of the driver's own statistics.
+    ///
+    /// # Errors
+    ///
+    /// The kernel's; `EOPNOTSUPP` for a device that has none.
+    pub(crate) fn names(&self, netdev: &str) -> io::Result<Vec<String>> {
         let count = self.count(netdev)?;
         // struct ethtool_gstrings: cmd, string_set, len, then the names.
         let words = (12 + (count + SLACK) * NAME_BYTES).div_ceil(8);
@@ -111,7 +106,12 @@ impl Statistics for Ethtool {
         Ok(names.map(text).collect())
     }
 
-    fn values(&self, netdev: &str) -> io::Result<Vec<u64>> {
+    /// Their values.
+    ///
+    /// # Errors
+    ///
+    /// As for the names.
+    pub(crate) fn values(&self, netdev: &str) -> io::Result<Vec<u64>> {
         let count = self.count(netdev)?;
         // struct ethtool_stats: cmd, n_stats, then the values.
         let mut data = vec![0u64; 1 + count + SLACK];

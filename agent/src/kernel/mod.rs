@@ -4,11 +4,14 @@
 
 mod attach;
 mod btf;
+pub(crate) mod clock;
 mod ethtool;
 mod health;
 mod maps;
 mod object;
 mod readable;
+pub(crate) mod sampler;
+mod slot;
 pub(crate) mod state;
 mod sys;
 mod tracefs;
@@ -21,6 +24,6 @@ pub(crate) use ethtool::Ethtool;
 pub(crate) use object::map_shapes;
 pub(crate) use object::try_fexit;
 pub(crate) use readable::readable;
-pub(crate) use sys::enable_statistics;
+pub(crate) use sys::{ProgramAccount, enable_statistics};
 pub(crate) use tracefs::remove_leftovers;
 pub(crate) use tracer::{Options, Tracer};

@@ -180,7 +180,7 @@ pub(crate) fn load_program(
 }
 
 /// The error with what the verifier says at the end of its log. Lines that begin with a number only retell the program.
-fn with_log(error: io::Error, log: &[u8]) -> io::Error {
+pub(super) fn with_log(error: io::Error, log: &[u8]) -> io::Error {
     let text = String::from_utf8_lossy(log.split(|byte| *byte == 0).next().unwrap_or_default()).into_owned();
     let tells = |line: &&str| {
         !line.starts_with(|first: char| first.is_ascii_digit()) && !line.starts_with("processed") && !line.is_empty()

@@ -14,6 +14,12 @@ use crate::host::process;
 /// What every group's name begins with.
 const PREFIX: &str = "fabricscope_";
 
+/// Why nothing of it can be used, and what to do.
+pub(crate) const NOT_MOUNTED: &str = "no tracefs is mounted (mount -t tracefs tracefs /sys/kernel/tracing)";
+
+/// Hits and misses of events, by their names.
+pub(crate) type Profile = HashMap<String, (u64, u64)>;
+
 /// Where a kprobe event stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum At {
@@ -75,7 +81,7 @@ impl Events {
     }
 
     /// Hits and misses of this process's events, by event name.
-    pub(crate) fn profile(&self) -> HashMap<String, (u64, u64)> {
+    pub(crate) fn profile(&self) -> Profile {
         let text = std::fs::read_to_string(self.root.join("kprobe_profile")).unwrap_or_default();
         parse_profile(&text)
     }
@@ -101,7 +107,7 @@ fn write_line(root: &Path, line: &str) -> io::Result<()> {
 }
 
 /// Lines of `kprobe_profile`: name, hits, misses.
-fn parse_profile(text: &str) -> HashMap<String, (u64, u64)> {
+fn parse_profile(text: &str) -> Profile {
     let line = |line: &str| {
         let mut words = line.split_whitespace();
         let name = words.next()?.to_owned();

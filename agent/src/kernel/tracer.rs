@@ -1,6 +1,6 @@
 //! The tracer: every hook and its state, through loading and unloading of modules.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::path::Path;
@@ -15,20 +15,13 @@ use super::btf::Btf;
 use super::health::Told;
 use super::maps;
 use super::object::Object;
+use super::slot::Slot;
 use super::state::{HookState, Snapshot, State};
-use super::sys::ProgramAccount;
 use super::tracefs::{self, Events};
-use crate::host::kernel::KernelFacts;
+use crate::host::kernel::{KernelFacts, tracefs_of};
 use crate::host::roots::Roots;
 use crate::host::symbols::Symbols;
 use crate::probes::{Hook, Subject};
-
-/// A hook that comes or goes more often than this within this time is left alone, unless something else is set.
-const FLAPPING: (usize, Duration) = (10, Duration::from_secs(60));
-/// How long a flapping hook is left alone at first; twice as long each further time.
-const QUARANTINE: Duration = Duration::from_secs(30);
-/// The longest it is left alone.
-const QUARANTINE_LONGEST: Duration = Duration::from_secs(3600);
 
 /// What to trace.
 #[derive(Clone, Debug)]
@@ -45,25 +38,6 @@ pub(crate) struct Options {
     pub(crate) fexit: bool,
 }
 
-/// One row of the probe table at work.
-#[derive(Debug)]
-struct Slot {
-    number: u16,
-    hook: &'static Hook,
-    wanted: bool,
-    attached: Option<Attached>,
-    /// The state while nothing is attached.
-    state: State,
-    transitions: u64,
-    changes: VecDeque<Instant>,
-    /// More changes than these within this time are too many.
-    flapping: (usize, Duration),
-    quarantine: Option<(Instant, Duration)>,
-    /// What programs that are gone had counted.
-    past: ProgramAccount,
-    past_missed: u64,
-}
-
 /// The loaded kernel side.
 pub(crate) struct Tracer {
     slots: Vec<Slot>,
@@ -75,6 +49,10 @@ pub(crate) struct Tracer {
     roots: Roots,
     /// `None` before the first look.
     modules: Option<BTreeMap<String, String>>,
+    /// What was attached to modules that are gone. To take it down takes time, and is done before anything attaches.
+    leaving: Vec<Attached>,
+    /// The row that is attached next; `None` where all were looked at.
+    next: Option<usize>,
 }
 
 impl Tracer {
@@ -96,6 +74,7 @@ impl Tracer {
         let vmlinux = Btf::vmlinux(&sysfs).ok();
         let context = Context {
             tracefs: facts.tracefs.clone(),
+            tracefs_supported: facts.tracefs_supported,
             vmlinux,
             modules: HashMap::new(),
             symbols: Symbols::default(),
@@ -111,7 +90,8 @@ impl Tracer {
         let slots = Hook::all().map(|(number, hook)| Slot::new(number, hook, wanted(hook))).collect();
         let roots = options.roots.clone();
         let health = Told::nothing();
-        let mut tracer = Self { slots, context, ring, object, settings, health, roots, modules: None };
+        let (modules, leaving, next) = (None, Vec::new(), None);
+        let mut tracer = Self { slots, context, ring, object, settings, health, roots, modules, leaving, next };
         tracer.refresh()?;
         Ok(tracer)
     }
@@ -122,17 +102,32 @@ impl Tracer {
     ///
     /// If the list of modules or symbols cannot be read.
     pub(crate) fn refresh(&mut self) -> anyhow::Result<bool> {
+        let changed = self.look()?;
+        self.attach(Duration::MAX);
+        Ok(changed)
+    }
+
+    /// Looks which modules have come and gone, and what else has changed. What is to be attached because of it is left
+    /// to [`Self::attach`]. Says whether anything changed.
+    ///
+    /// # Errors
+    ///
+    /// If the list of modules or symbols cannot be read.
+    pub(crate) fn look(&mut self) -> anyhow::Result<bool> {
         let now = Instant::now();
         let modules = loaded_modules(&self.roots.procfs)?;
         let released = self.slots.iter_mut().filter_map(|slot| slot.release(now).then_some(())).count() > 0;
-        if self.modules.as_ref() == Some(&modules) && !released {
+        let mounted = self.look_for_tracefs();
+        if self.modules.as_ref() == Some(&modules) && !released && !mounted {
             return Ok(false);
         }
         let before = self.modules.take().unwrap_or_default();
         let gone = |name: &String| modules.get(name) != before.get(name);
         let changed: Vec<String> = before.keys().filter(|name| gone(name)).cloned().collect();
-        for slot in &mut self.slots {
-            slot.detach_from(&changed, now, &self.context);
+        if !changed.is_empty() {
+            let profile = self.context.profile();
+            let leaving = self.slots.iter_mut().filter_map(|slot| slot.detach_from(&changed, now, &profile));
+            self.leaving.extend(leaving);
         }
         for module in &changed {
             self.context.modules.remove(module);
@@ -141,21 +136,53 @@ impl Tracer {
             .with_context(|| format!("reading {}", self.roots.procfs.join("kallsyms").display()))?;
         self.modules = Some(modules);
         self.offsets()?;
-        self.attach_all(now);
+        self.next = Some(0);
         Ok(true)
     }
 
-    /// Attaches what is wanted. A row that stands in for another comes after it, and leaves when that one comes.
-    fn attach_all(&mut self, now: Instant) {
-        for index in 0..self.slots.len() {
-            let (before, rest) = self.slots.split_at_mut(index);
-            let Some(slot) = rest.first_mut() else { break };
-            let attached = |other: &str| before.iter().any(|slot| slot.hook.name == other && slot.attached.is_some());
-            match slot.hook.unless.filter(|other| attached(other)) {
-                Some(other) => slot.stand_back(other, now, &self.context),
-                None => slot.attach(now, &mut self.context, &self.object),
+    /// True once, when tracefs has been mounted since.
+    fn look_for_tracefs(&mut self) -> bool {
+        if self.context.tracefs.is_some() {
+            return false;
+        }
+        self.context.tracefs = tracefs_of(&self.roots);
+        let mounted = self.context.tracefs.is_some();
+        if mounted {
+            self.context.events = events(self.context.tracefs.as_deref());
+        }
+        mounted
+    }
+
+    /// Takes down and attaches what the last looks have found, for about as long as `most`. Says whether there is more.
+    pub(crate) fn attach(&mut self, most: Duration) -> bool {
+        let start = Instant::now();
+        while self.step() {
+            if start.elapsed() >= most {
+                return true;
             }
         }
+        false
+    }
+
+    /// One hook of it; false where there was none.
+    fn step(&mut self) -> bool {
+        if self.leaving.pop().is_some() {
+            return true;
+        }
+        let Some(index) = self.next.filter(|index| *index < self.slots.len()) else {
+            self.next = None;
+            return false;
+        };
+        self.next = Some(index + 1);
+        let (before, rest) = self.slots.split_at_mut(index);
+        let Some(slot) = rest.first_mut() else { return false };
+        // A row that stands in for another comes after it, and leaves when that one comes.
+        let attached = |other: &str| before.iter().any(|slot| slot.hook.name == other && slot.attached.is_some());
+        match slot.hook.unless.filter(|other| attached(other)) {
+            Some(other) => slot.stand_back(other, Instant::now(), &self.context),
+            None => slot.attach(Instant::now(), &mut self.context, &self.object),
+        }
+        true
     }
 
     /// Gives the kernel side the offsets that this kernel's type information and trace events tell.
@@ -196,7 +223,7 @@ impl Tracer {
 
     /// Every row of the probe table with its state and accounts.
     pub(crate) fn hooks(&self) -> Vec<HookState> {
-        let profile = self.context.events.as_ref().map(Events::profile).unwrap_or_default();
+        let profile = self.context.profile();
         self.slots.iter().map(|slot| slot.state(&profile)).collect()
     }
 
@@ -245,121 +272,8 @@ impl Tracer {
     }
 }
 
-impl Slot {
-    fn new(number: u16, hook: &'static Hook, wanted: bool) -> Self {
-        let why = if hook.default { "not wanted" } else { "attached for sessions only" };
-        Self {
-            number,
-            hook,
-            wanted,
-            attached: None,
-            state: State::Disabled(why.to_owned()),
-            transitions: 0,
-            changes: VecDeque::new(),
-            flapping: FLAPPING,
-            quarantine: None,
-            past: ProgramAccount::default(),
-            past_missed: 0,
-        }
-    }
-
-    /// Attaches, unless it is attached, not wanted, or in quarantine.
-    fn attach(&mut self, now: Instant, context: &mut Context, object: &Object) {
-        if !self.wanted || self.attached.is_some() || self.quarantine.is_some_and(|(until, _)| now < until) {
-            return;
-        }
-        match context.attach(object, self.number, self.hook) {
-            Ok(attached) => {
-                self.attached = Some(attached);
-                self.changed(now);
-            }
-            Err(state) => self.state = state,
-        }
-    }
-
-    /// Detaches if the function was in one of these modules.
-    fn detach_from(&mut self, modules: &[String], now: Instant, context: &Context) {
-        let Some(attached) = &self.attached else { return };
-        let in_one = match &attached.state {
-            State::Attached { module, .. } if !module.is_empty() => modules.contains(module),
-            _ => self.hook.modules.iter().any(|module| modules.iter().any(|gone| gone == module)),
-        };
-        if in_one {
-            self.detach(State::Waiting("its module was unloaded".to_owned()), now, context);
-        }
-    }
-
-    /// Leaves the place to the row that it would stand in for.
-    fn stand_back(&mut self, other: &str, now: Instant, context: &Context) {
-        if self.wanted {
-            self.detach(State::Disabled(format!("{other} is attached")), now, context);
-        }
-    }
-
-    /// Keeps what was counted, detaches, and says why. Without an attachment only the reason changes.
-    fn detach(&mut self, state: State, now: Instant, context: &Context) {
-        let Some(attached) = &self.attached else {
-            self.state = state;
-            return;
-        };
-        let profile = context.events.as_ref().map(Events::profile).unwrap_or_default();
-        self.past_missed += attached.missed(&profile);
-        let account = attached.account();
-        self.past.run_time_ns += account.run_time_ns;
-        self.past.run_count += account.run_count;
-        self.past.recursion_misses += account.recursion_misses;
-        self.attached = None;
-        self.state = state;
-        self.changed(now);
-    }
-
-    /// Counts a change, and puts the hook into quarantine if there were too many.
-    fn changed(&mut self, now: Instant) {
-        let (most, window) = self.flapping;
-        self.transitions += 1;
-        self.changes.push_back(now);
-        while self.changes.front().is_some_and(|first| now.duration_since(*first) > window) {
-            self.changes.pop_front();
-        }
-        if self.changes.len() > most && self.attached.is_none() {
-            let wait = self.quarantine.map_or(QUARANTINE, |(_, last)| (last * 2).min(QUARANTINE_LONGEST));
-            self.quarantine = Some((now + wait, wait));
-            self.changes.clear();
-            self.state = State::Quarantined(format!(
-                "came and went more than {most} times in {} s; tried again in {} s",
-                window.as_secs(),
-                wait.as_secs()
-            ));
-        }
-    }
-
-    /// True once, when a quarantine has passed.
-    fn release(&mut self, now: Instant) -> bool {
-        let over = self.attached.is_none()
-            && matches!(self.state, State::Quarantined(_))
-            && self.quarantine.is_some_and(|(until, _)| now >= until);
-        if over {
-            self.state = State::Waiting("its quarantine is over".to_owned());
-        }
-        over
-    }
-
-    fn state(&self, profile: &HashMap<String, (u64, u64)>) -> HookState {
-        let account = self.attached.as_ref().map(Attached::account).unwrap_or_default();
-        let missed = self.attached.as_ref().map_or(0, |attached| attached.missed(profile));
-        HookState {
-            number: self.number,
-            state: self.attached.as_ref().map_or_else(|| self.state.clone(), |attached| attached.state.clone()),
-            transitions: self.transitions,
-            run_count: self.past.run_count + account.run_count,
-            run_time_ns: self.past.run_time_ns + account.run_time_ns,
-            missed: self.past_missed + missed + self.past.recursion_misses + account.recursion_misses,
-        }
-    }
-}
-
 fn events(tracefs: Option<&Path>) -> Result<Events, String> {
-    let root = tracefs.ok_or_else(|| "no tracefs is mounted".to_owned())?;
+    let root = tracefs.ok_or_else(|| tracefs::NOT_MOUNTED.to_owned())?;
     Events::new(root).map_err(|error| format!("{}: {error}", root.join("kprobe_events").display()))
 }
 

@@ -33,7 +33,7 @@ pub(super) fn add(page: &mut Page, seats: &mut Seats, latest: &Latest) {
 }
 
 fn seconds(duration: Duration) -> Value {
-    Value::Seconds(duration.as_secs_f64())
+    Value::Real(duration.as_secs_f64())
 }
 
 fn add_series(
@@ -62,7 +62,7 @@ fn add_series(
         page.add(Metric::CounterSaturated, &[device, &port, row.name], Value::Whole(1));
         return;
     }
-    let value = if row.unit == Unit::Seconds { Value::Seconds(series.number()) } else { Value::Whole(series.value) };
+    let value = if row.unit == Unit::Seconds { Value::Real(series.number()) } else { Value::Whole(series.value) };
     match (row.pause_metric(), row.direction) {
         (Some((_, direction)), Direction::Rx | Direction::Tx) => {
             let metric = if row.unit == Unit::Seconds { Metric::PfcPauseSeconds } else { Metric::PfcPauseFrames };

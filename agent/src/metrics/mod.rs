@@ -2,6 +2,7 @@
 //!
 //! What was not measured is absent, never zero.
 
+mod bursts;
 mod counters;
 mod health;
 pub(crate) mod page;
@@ -11,10 +12,14 @@ pub(crate) mod table;
 mod tests;
 mod verbs;
 
+use analysis::series::UtcNs;
+
+use crate::bursts::state::Bursts;
 use crate::config::limits;
 use crate::counters::service::Latest;
 use crate::daemon::handle::{Info, Loss};
 use crate::host::rdma::{RdmaDevice, RdmaFacts};
+use crate::kernel::clock::realtime_ns;
 use crate::kernel::state::{HookState, Snapshot, State};
 use crate::probes::{Hook, Layer, Subject};
 use crate::verbs::asynchronous::{cm_name, device_name};
@@ -40,6 +45,8 @@ pub(crate) struct Reading<'a> {
     pub(crate) hooks: &'a [HookState],
     /// RDMA devices.
     pub(crate) devices: &'a RdmaFacts,
+    /// The burst sampler; `None` if it is off.
+    pub(crate) bursts: Option<&'a Bursts>,
     /// NIC and RDMA counters; `None` while there is no reading, or none that is recent.
     pub(crate) counters: Option<&'a Latest>,
     /// What was lost.
@@ -88,12 +95,15 @@ impl Metrics {
             health::add_drops(&mut page, &mut self.seats, snapshot);
             if self.verbs_measured {
                 let oldest = oldest_seconds(snapshot, reading.monotonic_ns);
-                page.add(Metric::InflightOldest, &[], Value::Seconds(oldest));
+                page.add(Metric::InflightOldest, &[], Value::Real(oldest));
             }
         }
-        let devices = reading.devices.devices.len();
-        let netdevs = self.seats.netdevs() * limits::SERIES_PER_NETDEV;
-        let most = limits::SERIES.min(limits::SERIES_SHARED + devices * limits::SERIES_PER_DEVICE + netdevs);
+        if let Some(bursts) = reading.bursts {
+            bursts::add(&mut page, bursts, UtcNs(realtime_ns()));
+        }
+        let devices = reading.devices.devices.len() * limits::SERIES_PER_DEVICE;
+        let netdevs = (self.seats.netdevs() + bursts::devices(reading.bursts)) * limits::SERIES_PER_NETDEV;
+        let most = limits::SERIES.min(limits::SERIES_SHARED + devices + netdevs);
         // One is kept for saying how many are left out.
         let dropped = page.bound(most - 1);
         page.add(Metric::SeriesDropped, &[], Value::Whole(dropped as u64));
@@ -176,6 +186,8 @@ fn add_hooks(page: &mut Page, hooks: &[HookState]) {
         page.add(Metric::HookAttached, &[hook.name], Value::Whole(u64::from(state.state.is_attached())));
         if state.transitions > 1 {
             page.add(Metric::HookTransitions, &[hook.name], Value::Whole(state.transitions));
+            let quarantined = matches!(state.state, State::Quarantined(_));
+            page.add(Metric::HookQuarantined, &[hook.name], Value::Whole(u64::from(quarantined)));
         }
         let sum = programs.entry(hook.program.name()).or_default();
         sum.0 = sum.0.saturating_add(state.run_count);
@@ -183,7 +195,7 @@ fn add_hooks(page: &mut Page, hooks: &[HookState]) {
     }
     for (program, (count, time_ns)) in programs.into_iter().filter(|(_, (count, _))| *count > 0) {
         page.add(Metric::RunCount, &[program], Value::Whole(count));
-        page.add(Metric::RunTime, &[program], Value::Seconds(time_ns as f64 * 1e-9));
+        page.add(Metric::RunTime, &[program], Value::Real(time_ns as f64 * 1e-9));
     }
 }
 

@@ -18,13 +18,13 @@ use crate::counters::catalogue;
 pub(super) enum Value {
     /// A whole number.
     Whole(u64),
-    /// Seconds.
-    Seconds(f64),
-    /// Upper bounds in seconds with what lies below each and not below the one before; the last is infinite.
+    /// Seconds, or a share.
+    Real(f64),
+    /// Upper bounds with what lies below each and not below the one before; the last is infinite.
     Histogram {
         /// By rising bound.
         buckets: Vec<(f64, u64)>,
-        /// Seconds.
+        /// Of all values.
         sum: f64,
     },
 }
@@ -33,7 +33,7 @@ impl Value {
     /// Lines on the page.
     fn series(&self) -> usize {
         match self {
-            Self::Whole(_) | Self::Seconds(_) => 1,
+            Self::Whole(_) | Self::Real(_) => 1,
             Self::Histogram { buckets, .. } => buckets.len() + 2,
         }
     }
@@ -170,9 +170,9 @@ impl Collector for Page {
 fn write(encoder: &mut MetricEncoder<'_>, kind: Kind, value: &Value) -> Result<(), std::fmt::Error> {
     match (kind, value) {
         (Kind::Counter, Value::Whole(value)) => encoder.encode_counter::<NoLabelSet, _, u64>(value, None),
-        (Kind::Counter, Value::Seconds(value)) => encoder.encode_counter::<NoLabelSet, _, u64>(value, None),
+        (Kind::Counter, Value::Real(value)) => encoder.encode_counter::<NoLabelSet, _, u64>(value, None),
         (_, Value::Whole(value)) => encoder.encode_gauge(value),
-        (_, Value::Seconds(value)) => encoder.encode_gauge(value),
+        (_, Value::Real(value)) => encoder.encode_gauge(value),
         (_, Value::Histogram { buckets, sum }) => {
             let count = buckets.iter().map(|(_, count)| count).sum();
             encoder.encode_histogram::<NoLabelSet>(*sum, count, buckets, None)

@@ -59,6 +59,8 @@ table! {
         "Verbs calls that failed, by the innermost layer that gave the call's error.";
     HookAttached, Gauge, "fabricscope_hook_attached", ["hook"],
         "1 if the hook runs, 0 if it does not though it is wanted.";
+    HookQuarantined, Gauge, "fabricscope_hook_quarantined", ["hook"],
+        "1 if the hook came and went too often and is left alone for a while, 0 if not; absent for one that was attached once and stayed.";
     RdmaPortInfo, Gauge, "fabricscope_rdma_port_info", ["device", "port", "netdev", "pci", "driver", "fw", "link_layer"],
         "An RDMA port and what it belongs to; always 1.";
     PfcPauseFrames, Counter, "fabricscope_pfc_pause_frames_total", ["netdev", "priority", "direction"],
@@ -83,6 +85,28 @@ table! {
         "Memory regions registered: kind=\"host\" by reg_mr (on-demand paging included), kind=\"dmabuf\" by reg_dmabuf_mr, as GPUDirect does.";
     InflightOldest, Gauge, "fabricscope_verbs_inflight_oldest_seconds", [],
         "For how long the oldest verbs call that has not returned is under way, in seconds; 0 if there is none.";
+    NetdevSampled, Gauge, "fabricscope_netdev_sampled", ["netdev"],
+        "1 if the network device is sampled, 0 if it is not though it is wanted.";
+    NetdevInfo, Gauge, "fabricscope_netdev_info", ["netdev", "layer", "rx", "tx"],
+        "A sampled network device, at which layer of the host's stack of devices its packets are counted, and how the programs are attached; always 1.";
+    NetdevLineRate, Gauge, "fabricscope_netdev_line_rate_bytes", ["netdev"],
+        "The line rate in each direction, in bytes a second, as the device states it or the configuration. Absent where neither does: then there are no bursts.";
+    NetdevBytes, Counter, "fabricscope_netdev_bytes_total", ["netdev", "direction"],
+        "Bytes on the wire that passed the kernel's stack (tc), without preamble and frame check sequence. RDMA that the NIC handles by itself is not among them.";
+    NetdevPackets, Counter, "fabricscope_netdev_packets_total", ["netdev", "direction"],
+        "Packets on the wire that passed the kernel's stack (tc): segments of what it handles as one.";
+    NetdevRetransmits, Counter, "fabricscope_netdev_retransmitted_bytes_total", ["netdev", "direction"],
+        "TCP payload bytes sent again (tx), or suspected of it (rx, where that is looked for).";
+    NetdevCeBytes, Counter, "fabricscope_netdev_ce_bytes_total", ["netdev", "direction"],
+        "Bytes of packets that carry the mark \"congestion experienced\" (ECN CE), in buckets that were read.";
+    Bursts, Counter, "fabricscope_bursts_total", ["netdev", "direction"],
+        "Bursts that have ended: runs of buckets above the configured share of line rate.";
+    BurstTime, Counter, "fabricscope_burst_seconds_total", ["netdev", "direction"],
+        "How long these bursts took, in seconds.";
+    NetdevPeak, Gauge, "fabricscope_netdev_peak_utilisation_ratio", ["netdev", "direction"],
+        "The share of line rate in the fullest bucket of the last 15 seconds.";
+    BucketsLost, Counter, "fabricscope_netdev_buckets_lost_total", ["netdev"],
+        "Time buckets that were overwritten before the agent read them, or found its queue full. 0 means that what is shown is complete.";
     CmEvents, Counter, "fabricscope_cm_events_total", ["event"],
         "Events of the RDMA connection manager.";
     DeviceEvents, Counter, "fabricscope_device_events_total", ["device", "port", "event"],
@@ -107,6 +131,22 @@ table! {
         "How long successful life-cycle calls took, in seconds, all devices together.";
     RdmaGidInfo, Gauge, "fabricscope_rdma_gid_info", ["device", "port", "index", "type", "netdev", "gid"],
         "A GID in use (four of each device at most), by the index that applications name; always 1.";
+    BurstLength, Histogram, "fabricscope_burst_length_seconds", ["direction"],
+        "How long bursts took, in seconds, all network devices together.";
+    BurstVolume, Histogram, "fabricscope_burst_volume_bytes", ["direction"],
+        "How many bytes bursts had, all network devices together.";
+    BurstDrains, Counter, "fabricscope_burst_drains_total", [],
+        "How often the rings of all sampled network devices were read.";
+    BurstDrainTime, Counter, "fabricscope_burst_drain_seconds_total", [],
+        "How long reading the rings took, in seconds.";
+    ClockSteps, Counter, "fabricscope_clock_steps_total", [],
+        "How often the wall clock was set while network devices were sampled: times of buckets around then may be wrong.";
+    RecorderBytes, Gauge, "fabricscope_recorder_bytes", ["place"],
+        "Bytes of samples of network devices that are kept, in memory and on the disk.";
+    RecorderFiles, Gauge, "fabricscope_recorder_files", [],
+        "Files of samples on the disk.";
+    RecorderState, Gauge, "fabricscope_recorder_state", ["state"],
+        "What the recorder of samples is doing: recording, memory_only, disk_full or disk_refuses; always 1.";
     LogEvicted, Counter, "fabricscope_log_signatures_evicted_total", [],
         "Kinds of failure whose folding in the log ended early to make room for others.";
     RunCount, Counter, "fabricscope_program_run_count_total", ["program"],

@@ -1,5 +1,7 @@
 //! The page against the format's rules, the bounds and promtool.
 
+mod counters;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write as _;
 use std::process::{Command, Stdio};
@@ -12,16 +14,39 @@ use agent_common::verb::{VerbKey, interface};
 
 use super::table::{Kind, TABLE};
 use super::*;
+use crate::bursts::fake as bursts;
 use crate::counters::catalogue::{self, Source};
 use crate::counters::readout::{Kind as OfDevice, Place, Readout, Series, Subject};
 use crate::daemon::fake;
 use crate::health::resources::Used;
 use crate::host::gid::{Gid, GidTable, GidType};
 use crate::kernel::state::{HealthCount, InFlight};
+use counters::all_counters;
 
 /// A page of these, as the first one.
 fn page(snapshot: Option<&Snapshot>, hooks: &[HookState], devices: &RdmaFacts) -> String {
     page_of(&mut Metrics::default(), snapshot, hooks, devices)
+}
+
+/// A page with these network devices on it.
+fn page_with(netdevs: u32, snapshot: Option<&Snapshot>, hooks: &[HookState], devices: &RdmaFacts) -> String {
+    let names: Vec<String> = (0..netdevs).map(|index| format!("eth{index}")).collect();
+    let folder = tempfile::tempdir().unwrap();
+    let bursts = bursts::state(&names, UtcNs(realtime_ns()), folder.path());
+    let losses = [Loss { program: "verbs", stage: "ring", reason: "no_space", count: 3 }];
+    let (info, losses, bursts) = (&fake::info(), &losses[..], Some(&bursts));
+    let reading = Reading {
+        info,
+        snapshot,
+        monotonic_ns: 9_000_000_000,
+        hooks,
+        devices,
+        bursts,
+        counters: None,
+        losses,
+        signatures_evicted: 0,
+    };
+    Metrics::default().page(&reading).unwrap()
 }
 
 fn page_of(metrics: &mut Metrics, snapshot: Option<&Snapshot>, hooks: &[HookState], devices: &RdmaFacts) -> String {
@@ -34,6 +59,7 @@ fn page_of(metrics: &mut Metrics, snapshot: Option<&Snapshot>, hooks: &[HookStat
         monotonic_ns: 9_000_000_000,
         hooks,
         devices,
+        bursts: None,
         counters,
         losses,
         signatures_evicted: 0,
@@ -49,101 +75,12 @@ fn page_of_counters(metrics: &mut Metrics, latest: &Latest, devices: u32) -> Str
         monotonic_ns: 9_000_000_000,
         hooks: &fake::hooks(),
         devices: &fake::devices(devices),
+        bursts: None,
         counters: Some(latest),
         losses: &[],
         signatures_evicted: 0,
     };
     metrics.page(&reading).unwrap()
-}
-
-/// Every counter of the catalogue on every device and its network device.
-fn all_counters(devices: u32) -> Latest {
-    let mut readout = Readout {
-        at: Instant::now(),
-        subjects: vec![],
-        series: vec![],
-        shown: vec![],
-        resources: (0..devices)
-            .map(|index| Used { device: format!("mlx5_{index}"), kind: "qp".into(), count: 3, limit: Some(64) })
-            .collect(),
-        durations: vec![(Source::Counters, Duration::from_millis(2))],
-        counters: 0,
-    };
-    for index in 0..devices {
-        for (kind, device) in [(OfDevice::Rdma, format!("mlx5_{index}")), (OfDevice::Netdev, format!("eth{index}"))] {
-            readout.subjects.push(Subject {
-                kind,
-                name: device.clone(),
-                driver: None,
-                port_of: None,
-                priorities: Some(0b1000),
-                quarantined: Some(("errors".to_owned(), Duration::from_secs(1))),
-                failures: vec![("einval", 1)],
-            });
-            let port = (kind == OfDevice::Rdma).then_some(1);
-            let place = Arc::new(Place { kind, device, port });
-            let own = |row: &&catalogue::Row| row.name.starts_with("rdma_") == port.is_some();
-            for row in catalogue::rows().filter(own) {
-                let priorities = if row.is_by_priority() { (0..8).map(Some).collect() } else { vec![None] };
-                readout.series.extend(priorities.into_iter().map(|priority| Series {
-                    place: Arc::clone(&place),
-                    row,
-                    priority,
-                    value: 2_500_000,
-                    saturated: row.name == "rdma_sent_packets",
-                    epoch: 0,
-                    source: Source::Counters,
-                }));
-            }
-        }
-    }
-    Latest { readout, pace: Duration::from_secs(10) }
-}
-
-#[test]
-fn counters_stand_under_the_catalogue_s_names_within_their_bounds() {
-    for count in [0, 1, 9, 40] {
-        let mut metrics = Metrics::default();
-        let latest = all_counters(count);
-        let text = page_of_counters(&mut metrics, &latest, count);
-        promtool(&text);
-        let found = series(&text);
-        assert!(found.len() <= 1500, "{}", found.len());
-        // What has a place keeps it.
-        let again = series(&page_of_counters(&mut metrics, &latest, count));
-        assert_eq!(found.keys().collect::<Vec<_>>(), again.keys().collect::<Vec<_>>());
-        for index in 0..count.min(9) {
-            let (device, netdev) = (format!("{{device=\"mlx5_{index}\""), format!("{{netdev=\"eth{index}\""));
-            let of = |label: &str, part: &str| {
-                let apart = |key: &&String| ["_errors_total", "rdma_resource"].iter().any(|name| key.contains(name));
-                let own = |key: &&String| key.contains(label) && !apart(key) && key.contains(part);
-                found.keys().filter(own).count()
-            };
-            assert!(of(&device, "") <= 60 && of(&device, "rdma_received_bytes") == 1, "{}", of(&device, ""));
-            // Verbs that fill the page take places from the counters' last rows, never from pause.
-            assert!(of(&netdev, "") <= 32 && of(&netdev, "pfc_pause") == 4, "{}", of(&netdev, ""));
-        }
-    }
-}
-
-#[test]
-fn pause_is_told_by_direction_for_enabled_priorities_alone() {
-    let found = series(&page_of_counters(&mut Metrics::default(), &all_counters(1), 1));
-    let of = |name: &str| found.keys().filter(|key| key.starts_with(name)).cloned().collect::<Vec<_>>();
-    let seconds = "fabricscope_pfc_pause_seconds_total{netdev=\"eth0\",priority=\"3\",direction=";
-    assert_eq!(of("fabricscope_pfc_pause_seconds_total").len(), 2);
-    for direction in ["rx", "tx"] {
-        assert!((found[&format!("{seconds}\"{direction}\"}}")] - 2.5).abs() < 1e-9);
-    }
-    assert_eq!(of("fabricscope_pfc_pause_frames_total").len(), 2);
-}
-
-#[test]
-fn a_saturated_counter_is_called_so_and_has_no_value() {
-    let found = series(&page_of_counters(&mut Metrics::default(), &all_counters(1), 1));
-    let said = "fabricscope_rdma_saturated{device=\"mlx5_0\",port=\"1\",counter=\"rdma_sent_packets\"}";
-    assert!(found.contains_key(said), "{found:#?}");
-    assert!(!found.keys().any(|key| key.starts_with("fabricscope_rdma_sent_packets_total")));
 }
 
 /// Values by series, read by the rules of the format (version 0.0.4), which are checked on the way.
@@ -307,6 +244,21 @@ fn what_was_not_measured_is_absent() {
 }
 
 #[test]
+fn a_hook_in_quarantine_is_told() {
+    let mut hooks = fake::hooks();
+    hooks[0] = HookState { state: State::Quarantined("it flaps".into()), transitions: 11, ..hooks[0].clone() };
+    hooks[1].transitions = 2;
+    hooks[2].transitions = 1;
+    let found = series(&page(None, &hooks, &fake::devices(1)));
+    let of = |index: u16| {
+        let name = Hook::by_number(index).unwrap().name;
+        let value = |metric| found.get(&format!("{metric}{{hook=\"{name}\"}}")).map(|value| *value as u64);
+        ["fabricscope_hook_attached", "fabricscope_hook_quarantined"].map(value)
+    };
+    assert_eq!([of(0), of(1), of(2)], [[Some(0), Some(1)], [Some(1), Some(0)], [Some(1), None]]);
+}
+
+#[test]
 fn failures_are_there_from_zero() {
     let found = series(&page(Some(&Snapshot::default()), &fake::hooks(), &fake::devices(2)));
     for device in ["mlx5_0", "mlx5_1"] {
@@ -340,10 +292,10 @@ fn every_metric_of_the_table_can_appear() {
         drops: full(0).drops[..1].to_vec(),
         ..full(1)
     };
-    let mut devices = fake::devices(9);
+    let mut devices = fake::devices(12);
     let gid = Gid { index: 3, gid: "fe80::1".parse().unwrap(), kind: Some(GidType::RoceV2), netdev: None };
     devices.devices[0].ports[0].gids = GidTable::of(vec![gid]);
-    let mut found = series(&page(Some(&snapshot), &fake::hooks(), &devices));
+    let mut found = series(&page_with(1, Some(&snapshot), &fake::hooks(), &devices));
     found.extend(series(&page_of_counters(&mut Metrics::default(), &all_counters(1), 1)));
     let mut alone = Page::default();
     health::add_resources(&mut alone, &mut Seats::default(), &all_counters(1).readout.resources);
@@ -359,7 +311,27 @@ fn every_metric_of_the_table_can_appear() {
 #[test]
 fn promtool_has_nothing_to_say() {
     promtool(&page(Some(&full(9)), &fake::hooks(), &fake::devices(9)));
+    promtool(&page_with(9, Some(&full(9)), &fake::hooks(), &fake::devices(9)));
     promtool(&page(None, &[], &RdmaFacts::default()));
+}
+
+#[test]
+fn network_devices_have_few_series_and_bursts_are_counted() {
+    for netdevs in [1, 9, 64] {
+        let found = series(&page_with(netdevs, None, &[], &RdmaFacts::default()));
+        let of = |name: &str| found.keys().filter(|key| key.starts_with(name)).count();
+        let apart = usize::try_from(netdevs).unwrap();
+        assert_eq!(of("fabricscope_netdev_bytes_total"), 2 * apart.min(limits::NETDEV_ACCOUNTS + 1));
+        let each = found.keys().filter(|key| key.contains("netdev=\"eth0\"")).count();
+        assert!(each <= limits::SERIES_PER_NETDEV, "{each}");
+        assert!(found.len() <= limits::SERIES && found["fabricscope_metrics_series_dropped"] == 0.0);
+    }
+    let found = series(&page_with(1, None, &[], &RdmaFacts::default()));
+    let value = |name: &str| found[&format!("fabricscope_{name}{{netdev=\"eth0\",direction=\"rx\"}}")];
+    assert_eq!((value("netdev_bytes_total"), value("bursts_total")), (100_000.0, 1.0));
+    assert!((value("burst_seconds_total") - 0.001).abs() < 1e-9);
+    assert!((value("netdev_peak_utilisation_ratio") - 0.8).abs() < 1e-9);
+    assert_eq!(found["fabricscope_netdev_buckets_lost_total{netdev=\"eth0\"}"], 3.0);
 }
 
 /// Hands the page to promtool, where there is one.

@@ -3,12 +3,13 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use analysis::series::{DurationNs, Series};
 use proto::v1;
 use proto::v1::agent_client::AgentClient;
 use tonic::transport::{Channel, Endpoint};
 use tonic::{Code, Streaming};
 
-use super::convert::WireError;
+use super::convert::{WireError, required, series_from_wire};
 use super::limits;
 use super::seen::{AgentInfo, AgentStatus};
 use crate::daemon::handle::Filter;
@@ -103,6 +104,22 @@ impl Client {
         let answer = bounded(&self.socket, self.agent.list_hooks(v1::ListHooksRequest {})).await?.map_err(refused)?;
         let hooks = answer.into_inner().hooks.into_iter().map(TryInto::try_into);
         Ok(hooks.collect::<Result<_, WireError>>()?)
+    }
+
+    /// The last samples of one network device, or of all: parts of one device follow each other. Errors as of
+    /// [`Self::info`].
+    pub(crate) async fn samples(&mut self, netdev: Option<&str>, last: DurationNs) -> Result<Vec<Series>, ClientError> {
+        let request = v1::GetSamplesRequest { netdev: netdev.map(str::to_owned), last_ns: last.0 };
+        let answer = bounded(&self.socket, self.agent.get_samples(request)).await?.map_err(refused)?;
+        let (mut parts, mut found): (_, Vec<Series>) = (answer.into_inner(), Vec::new());
+        while let Some(part) = bounded(&self.socket, parts.message()).await?.map_err(refused)? {
+            let part = series_from_wire(required("samples", part.samples)?)?;
+            match found.last_mut().filter(|series| series.netdev == part.netdev) {
+                Some(series) => series.samples.extend(part.samples),
+                None => found.push(part),
+            }
+        }
+        Ok(found)
     }
 
     /// Events from now on: what happens after this returns is seen. Errors as of [`Self::info`].

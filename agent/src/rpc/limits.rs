@@ -14,6 +14,12 @@ pub(crate) const REQUEST_BYTES: usize = 16 * 1024;
 /// Bytes of a message that the client takes: a status with a thousand devices is below 1 MiB.
 pub(crate) const ANSWER_BYTES: usize = 4 * 1024 * 1024;
 
+/// Samples of one message: at 100 bytes each, which is more than they mostly have, 1.6 MiB.
+pub(crate) const SAMPLES_PER_MESSAGE: usize = 16 * 1024;
+
+/// Bytes of a network device's name: `IFNAMSIZ` less the end.
+pub(crate) const NETDEV: usize = 15;
+
 /// Bytes of a call's headers.
 pub(crate) const HEADER_BYTES: u32 = 8 * 1024;
 

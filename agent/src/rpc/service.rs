@@ -8,7 +8,10 @@ use tokio_stream::wrappers::{ReceiverStream, WatchStream};
 use tokio_stream::{Stream, StreamExt as _};
 use tonic::{Request, Response, Status};
 
-use super::convert::{WireError, event_to_wire, hook_to_wire, info_to_wire, status_to_wire};
+use analysis::series::DurationNs;
+
+use super::convert::{WireError, event_to_wire, hook_to_wire, info_to_wire, series_to_wire, status_to_wire};
+use super::limits;
 use crate::daemon::handle::{Handle, Refused};
 
 /// The service. Cheap to clone, as the handle is.
@@ -43,6 +46,8 @@ impl From<CallError> for Status {
         match error {
             CallError::Request(_) => Self::invalid_argument(text),
             CallError::Refused(Refused::TooManyWatchers) => Self::resource_exhausted(text),
+            CallError::Refused(Refused::NoSamples(_)) => Self::not_found(text),
+            CallError::Refused(Refused::NotKept) => Self::unavailable(text),
             CallError::Refused(Refused::Busy | Refused::Stopping) => Self::unavailable(text),
         }
     }
@@ -77,6 +82,23 @@ impl v1::agent_server::Agent for Service {
         let stopping = WatchStream::from_changes(self.stopping.clone()).map(|()| None);
         let until = responses.chain(tokio_stream::once(None)).merge(stopping).map_while(|response| response);
         Ok(Response::new(Box::pin(until)))
+    }
+
+    type GetSamplesStream = Pin<Box<dyn Stream<Item = Result<v1::GetSamplesResponse, Status>> + Send>>;
+
+    async fn get_samples(
+        &self,
+        request: Request<v1::GetSamplesRequest>,
+    ) -> Result<Response<Self::GetSamplesStream>, Status> {
+        let request = request.into_inner();
+        if request.netdev.as_ref().is_some_and(|name| name.len() > limits::NETDEV) {
+            return Err(CallError::from(WireError::TooLong("netdev", limits::NETDEV)).into());
+        }
+        let last = DurationNs(request.last_ns);
+        let series = self.handle.samples(request.netdev, last).await.map_err(CallError::from)?;
+        let parts = series.into_iter().flat_map(series_to_wire);
+        let responses = parts.map(|samples| Ok(v1::GetSamplesResponse { samples: Some(samples) }));
+        Ok(Response::new(Box::pin(tokio_stream::iter(responses))))
     }
 
     async fn get_status(&self, _: Request<v1::GetStatusRequest>) -> Result<Response<v1::GetStatusResponse>, Status> {

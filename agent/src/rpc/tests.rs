@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use analysis::series::{DurationNs, Sample, Series, Span, Traffic, UtcNs};
 use proto::v1;
 use proto::v1::agent_client::AgentClient;
 use tokio::sync::{mpsc, oneshot};
@@ -18,7 +19,7 @@ use super::server::{ServeError, serve};
 use super::service::CallError;
 use super::socket::Socket;
 use super::{convert, limits};
-use crate::daemon::handle::{Command, Filter, Handle, Refused, Watch, Watched};
+use crate::daemon::handle::{Command, Filter, Handle, Refused, Samples, Watch, Watched};
 use crate::event::Event;
 use crate::kernel::state::{HookState, State};
 use crate::verbs::samples;
@@ -45,6 +46,13 @@ impl Agent {
                     Command::GetInfo(answer) => drop(answer.send(info())),
                     Command::GetStatus(answer) => drop(answer.send(status())),
                     Command::ListHooks(answer) => drop(answer.send(hooks())),
+                    Command::Samples(Samples { netdev, answer, .. }) => {
+                        let found = match netdev.as_deref() {
+                            Some("gone") => Err(Refused::NoSamples("gone".into())),
+                            _ => Ok(many_samples()),
+                        };
+                        drop(answer.send(found));
+                    }
                     Command::Watch(request) => watch.send(request).await.unwrap(),
                 }
             }
@@ -220,4 +228,30 @@ async fn stopping_ends_open_streams_and_takes_the_socket_away() {
     assert!(!socket.exists());
     let error = soon(Client::connect(&socket)).await.unwrap_err();
     assert!(error.is_unreachable(), "{error}");
+}
+
+/// Two devices, of which one has more samples than a message.
+fn many_samples() -> Vec<Series> {
+    let interval = DurationNs(1_000_000);
+    let series = |netdev: &str, count: i64| {
+        let sample = |at: i64| {
+            let rx = Traffic { bytes: at.unsigned_abs(), ..Traffic::default() };
+            Sample { start: UtcNs(at * 1_000_000), length: interval, rx, ..Sample::default() }
+        };
+        let span = Span { start: UtcNs(0), end: UtcNs(count * 1_000_000) };
+        let samples = (0..count).map(sample).collect();
+        Series { netdev: netdev.into(), interval, samples, covered: vec![span], lost: 1, ..Series::default() }
+    };
+    vec![series("eth0", 40_000), series("eth1", 3)]
+}
+
+#[tokio::test]
+async fn samples_come_whole_however_many_they_are() {
+    let agent = Agent::start();
+    let mut client = Client::connect(&agent.socket()).await.unwrap();
+    assert_eq!(client.samples(None, DurationNs(1)).await.unwrap(), many_samples());
+    for (netdev, says) in [("gone", "\"gone\""), ("a234567890123456", "netdev")] {
+        let error = client.samples(Some(netdev), DurationNs(1)).await.unwrap_err();
+        assert!(matches!(&error, ClientError::Refused(text) if text.contains(says)), "{error}");
+    }
 }

@@ -624,6 +624,178 @@ impl Layer {
         }
     }
 }
+/// Asks for the last samples.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct GetSamplesRequest {
+    /// The network device, such as "eth0"; absent for all of them.
+    #[prost(string, optional, tag = "1")]
+    pub netdev: ::core::option::Option<::prost::alloc::string::String>,
+    /// How far to go back from the newest sample, in nanoseconds.
+    #[prost(uint64, tag = "2")]
+    pub last_ns: u64,
+}
+/// Answers with a part of a series. Parts of one device follow each other in order of time; devices one after the other.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct GetSamplesResponse {
+    /// The part.
+    #[prost(message, optional, tag = "1")]
+    pub samples: ::core::option::Option<Samples>,
+}
+/// Samples of one network device in order of time. Those in which nothing passed may be left out.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct Samples {
+    /// The host, as it names itself.
+    #[prost(string, tag = "1")]
+    pub host: ::prost::alloc::string::String,
+    /// The kernel's random id of the host's boot; empty if unknown.
+    #[prost(string, tag = "2")]
+    pub boot_id: ::prost::alloc::string::String,
+    /// The network device.
+    #[prost(string, tag = "3")]
+    pub netdev: ::prost::alloc::string::String,
+    /// The nominal length of a sample, in nanoseconds.
+    #[prost(uint64, tag = "4")]
+    pub interval_ns: u64,
+    /// The line rate in each direction, in bits a second; absent if it is not known.
+    #[prost(uint64, optional, tag = "5")]
+    pub line_rate_bps: ::core::option::Option<u64>,
+    /// How far times may be off from UTC, in nanoseconds; absent if nobody keeps the host's clock.
+    #[prost(uint64, optional, tag = "6")]
+    pub clock_error_ns: ::core::option::Option<u64>,
+    /// What is measured beside bytes.
+    #[prost(enumeration = "SampleField", repeated, tag = "7")]
+    pub fields: ::prost::alloc::vec::Vec<i32>,
+    /// When the first sample began, in nanoseconds since 1970-01-01 UTC.
+    #[prost(int64, tag = "8")]
+    pub first_ns: i64,
+    /// From the start of each sample but the first back to that of the one before, in nanoseconds.
+    #[prost(uint64, repeated, tag = "9")]
+    pub steps_ns: ::prost::alloc::vec::Vec<u64>,
+    /// How long each sample took, in nanoseconds; empty if all took the nominal length.
+    #[prost(uint64, repeated, tag = "10")]
+    pub lengths_ns: ::prost::alloc::vec::Vec<u64>,
+    /// Towards the host.
+    #[prost(message, optional, tag = "11")]
+    pub rx: ::core::option::Option<SampleColumns>,
+    /// Away from the host.
+    #[prost(message, optional, tag = "12")]
+    pub tx: ::core::option::Option<SampleColumns>,
+    /// When it was measured, in order of time.
+    #[prost(message, repeated, tag = "13")]
+    pub covered: ::prost::alloc::vec::Vec<MeasuredSpan>,
+    /// Buckets that were lost.
+    #[prost(uint64, tag = "14")]
+    pub lost: u64,
+}
+/// A half-open span of time.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct MeasuredSpan {
+    /// Belongs to it, in nanoseconds since 1970-01-01 UTC.
+    #[prost(int64, tag = "1")]
+    pub start_ns: i64,
+    /// The first time that does not.
+    #[prost(int64, tag = "2")]
+    pub end_ns: i64,
+}
+/// One direction of samples. Each column has a value for each sample, or none at all if all would be 0.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct SampleColumns {
+    /// Bytes on the wire.
+    #[prost(uint64, repeated, tag = "1")]
+    pub bytes: ::prost::alloc::vec::Vec<u64>,
+    /// Packets on the wire.
+    #[prost(uint64, repeated, tag = "2")]
+    pub packets: ::prost::alloc::vec::Vec<u64>,
+    /// Of the bytes, those marked ECN CE.
+    #[prost(uint64, repeated, tag = "3")]
+    pub ce_bytes: ::prost::alloc::vec::Vec<u64>,
+    /// Payload bytes sent again (tx), or suspected of it (rx).
+    #[prost(uint64, repeated, tag = "4")]
+    pub retransmit_bytes: ::prost::alloc::vec::Vec<u64>,
+    /// Of the bytes, those whose peer is outside the region.
+    #[prost(uint64, repeated, tag = "5")]
+    pub cross_region_bytes: ::prost::alloc::vec::Vec<u64>,
+    /// The lower halves of the 128-bit sketches of active flows.
+    #[prost(fixed64, repeated, tag = "6")]
+    pub sketch_low: ::prost::alloc::vec::Vec<u64>,
+    /// Their upper halves.
+    #[prost(fixed64, repeated, tag = "7")]
+    pub sketch_high: ::prost::alloc::vec::Vec<u64>,
+    /// RoCEv2: bytes on the wire.
+    #[prost(uint64, repeated, tag = "8")]
+    pub roce_bytes: ::prost::alloc::vec::Vec<u64>,
+    /// RoCEv2: packets.
+    #[prost(uint32, repeated, tag = "9")]
+    pub roce_packets: ::prost::alloc::vec::Vec<u32>,
+    /// RoCEv2: congestion notification packets.
+    #[prost(uint32, repeated, tag = "10")]
+    pub roce_cnps: ::prost::alloc::vec::Vec<u32>,
+    /// RoCEv2: negative acknowledgements, packet sequence error.
+    #[prost(uint32, repeated, tag = "11")]
+    pub roce_nak_sequence: ::prost::alloc::vec::Vec<u32>,
+    /// RoCEv2: negative acknowledgements, receiver not ready.
+    #[prost(uint32, repeated, tag = "12")]
+    pub roce_nak_rnr: ::prost::alloc::vec::Vec<u32>,
+    /// RoCEv2: negative acknowledgements of other kinds.
+    #[prost(uint32, repeated, tag = "13")]
+    pub roce_nak_other: ::prost::alloc::vec::Vec<u32>,
+    /// RoCEv2: requests sent again.
+    #[prost(uint32, repeated, tag = "14")]
+    pub roce_retries: ::prost::alloc::vec::Vec<u32>,
+}
+/// A field that not every source measures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum SampleField {
+    /// Not told.
+    Unspecified = 0,
+    /// Packets.
+    Packets = 1,
+    /// Bytes marked ECN CE.
+    Ce = 2,
+    /// Payload bytes sent again.
+    RetransmitsTx = 3,
+    /// Received payload bytes that may have been sent again.
+    RetransmitsRx = 4,
+    /// Bytes to and from other regions.
+    Regions = 5,
+    /// Active flows.
+    Flows = 6,
+    /// RoCEv2 that passed the kernel.
+    Roce = 7,
+}
+impl SampleField {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Unspecified => "SAMPLE_FIELD_UNSPECIFIED",
+            Self::Packets => "SAMPLE_FIELD_PACKETS",
+            Self::Ce => "SAMPLE_FIELD_CE",
+            Self::RetransmitsTx => "SAMPLE_FIELD_RETRANSMITS_TX",
+            Self::RetransmitsRx => "SAMPLE_FIELD_RETRANSMITS_RX",
+            Self::Regions => "SAMPLE_FIELD_REGIONS",
+            Self::Flows => "SAMPLE_FIELD_FLOWS",
+            Self::Roce => "SAMPLE_FIELD_ROCE",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "SAMPLE_FIELD_UNSPECIFIED" => Some(Self::Unspecified),
+            "SAMPLE_FIELD_PACKETS" => Some(Self::Packets),
+            "SAMPLE_FIELD_CE" => Some(Self::Ce),
+            "SAMPLE_FIELD_RETRANSMITS_TX" => Some(Self::RetransmitsTx),
+            "SAMPLE_FIELD_RETRANSMITS_RX" => Some(Self::RetransmitsRx),
+            "SAMPLE_FIELD_REGIONS" => Some(Self::Regions),
+            "SAMPLE_FIELD_FLOWS" => Some(Self::Flows),
+            "SAMPLE_FIELD_ROCE" => Some(Self::Roce),
+            _ => None,
+        }
+    }
+}
 /// Asks for Info.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct GetInfoRequest {}
@@ -1128,6 +1300,32 @@ pub mod agent_client {
                 .insert(GrpcMethod::new("fabricscope.v1.Agent", "GetStatus"));
             self.inner.unary(req, path, codec).await
         }
+        /// The last samples of network devices, as many as are in memory. NOT_FOUND if there are none of this device,
+        /// UNAVAILABLE if none are kept.
+        pub async fn get_samples(
+            &mut self,
+            request: impl tonic::IntoRequest<super::GetSamplesRequest>,
+        ) -> std::result::Result<
+            tonic::Response<tonic::codec::Streaming<super::GetSamplesResponse>>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/fabricscope.v1.Agent/GetSamples",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("fabricscope.v1.Agent", "GetSamples"));
+            self.inner.server_streaming(req, path, codec).await
+        }
     }
 }
 /// Generated server implementations.
@@ -1179,6 +1377,18 @@ pub mod agent_server {
             tonic::Response<super::GetStatusResponse>,
             tonic::Status,
         >;
+        /// Server streaming response type for the GetSamples method.
+        type GetSamplesStream: tonic::codegen::tokio_stream::Stream<
+                Item = std::result::Result<super::GetSamplesResponse, tonic::Status>,
+            >
+            + std::marker::Send
+            + 'static;
+        /// The last samples of network devices, as many as are in memory. NOT_FOUND if there are none of this device,
+        /// UNAVAILABLE if none are kept.
+        async fn get_samples(
+            &self,
+            request: tonic::Request<super::GetSamplesRequest>,
+        ) -> std::result::Result<tonic::Response<Self::GetSamplesStream>, tonic::Status>;
     }
     /// What an agent tells about itself and its host, and what happens there.
     #[derive(Debug)]
@@ -1428,6 +1638,52 @@ pub mod agent_server {
                                 max_encoding_message_size,
                             );
                         let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/fabricscope.v1.Agent/GetSamples" => {
+                    #[allow(non_camel_case_types)]
+                    struct GetSamplesSvc<T: Agent>(pub Arc<T>);
+                    impl<
+                        T: Agent,
+                    > tonic::server::ServerStreamingService<super::GetSamplesRequest>
+                    for GetSamplesSvc<T> {
+                        type Response = super::GetSamplesResponse;
+                        type ResponseStream = T::GetSamplesStream;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::ResponseStream>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::GetSamplesRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Agent>::get_samples(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = GetSamplesSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.server_streaming(method, req).await;
                         Ok(res)
                     };
                     Box::pin(fut)

@@ -2,10 +2,17 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a step that fails is a failed test")]
 
+mod bursts_agent;
+mod bursts_fields;
+mod bursts_kernel;
+mod bursts_kernel_others;
+mod bursts_show;
 mod counters;
 mod daemon;
 mod kernel;
 mod output;
 mod packaged;
 mod program;
+mod recorder;
+mod samples;
 mod usage;

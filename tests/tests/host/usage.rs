@@ -14,7 +14,18 @@ fn helps(words: &[&str], says: &[&str]) {
 
 #[test]
 fn help_names_the_commands_and_their_flags() {
-    let commands = ["Examples:", "Usage: fabricscope", "agent", "check", "doctor", "hooks", "status", "trace"];
+    let commands = [
+        "Examples:",
+        "Usage: fabricscope",
+        "agent",
+        "check",
+        "counters",
+        "doctor",
+        "explain",
+        "hooks",
+        "status",
+        "trace",
+    ];
     for words in ["--help", "-h", "help"] {
         helps(&[words], &commands);
     }

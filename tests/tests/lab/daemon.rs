@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use serde::Deserialize;
 use tests::metrics::sum;
 use tests::scenario::{Run, Scenario};
 use tests::workload::Row;
@@ -25,6 +26,15 @@ scrape /metrics > $out/hanging.metrics
 wait $hang
 until_true "! holds fabricscope_verbs_inflight_oldest_seconds '>= 1'" || echo 'hang does not end' >&2
 scrape /metrics > $out/after.metrics
+end_agent
+
+# Without tracefs, which comes while the agent runs. debugfs would mount it by itself.
+umount /sys/kernel/tracing && umount /sys/kernel/debug || exit 1
+start_agent || exit 1
+fabricscope hooks --json > $out/unmounted.hooks
+mount -t tracefs tracefs /sys/kernel/tracing
+until_true "holds 'fabricscope_hook_attached{hook=\"cm_event\"}' '== 1'"
+fabricscope hooks --json > $out/mounted.hooks
 end_agent
 exit 0
 "#,
@@ -75,4 +85,27 @@ pub(crate) fn hanging(run: &Run) {
     assert!(after.is_none_or(|seconds| seconds < 1.0), "{after:?}");
     // It succeeded in the end: no failure more than before.
     assert_eq!(number(run, "after", FAILURES, &[]), number(run, "storm", FAILURES, &[]));
+}
+
+#[derive(Debug, Deserialize)]
+struct Hook {
+    hook: String,
+    state: String,
+    reason: Option<String>,
+}
+
+/// What is attached by tracefs alone waits for it, says what to do, and follows when it is mounted.
+#[track_caller]
+pub(crate) fn mounted_later(run: &Run) {
+    let [before, after] = ["unmounted.hooks", "mounted.hooks"].map(|file| run.lines::<Hook>(file).unwrap());
+    let of = |hooks: &[Hook], name: &str| {
+        let hook = hooks.iter().find(|hook| hook.hook == name).unwrap();
+        (hook.state.clone(), hook.reason.clone().unwrap_or_default())
+    };
+    let (state, reason) = of(&before, "cm_event");
+    assert_eq!(state, "waiting");
+    assert!(reason.contains("mount -t tracefs"), "{reason}");
+    assert_eq!(of(&after, "cm_event").0, "attached");
+    // Drivers are traced by kprobe events only.
+    assert_eq!(["rxe_check_qp_caps", "uverbs_ioctl"].map(|name| of(&after, name).0), ["attached", "attached"]);
 }

@@ -3,7 +3,10 @@
 #![expect(clippy::unwrap_used, reason = "a step that fails is a failed test")]
 
 mod bare;
+mod bursts;
+mod bursts_roce;
 mod calls;
+mod counters;
 mod daemon;
 mod drivers;
 mod health;
@@ -11,6 +14,7 @@ mod leftovers;
 mod load;
 mod nic;
 mod notices;
+mod pause;
 mod programs;
 mod reload;
 mod requests;
@@ -23,7 +27,8 @@ macro_rules! kernels {
             use tests::scenario::Run;
 
             use crate::{
-                bare, calls, daemon, drivers, health, leftovers, load, nic, notices, programs, reload, requests,
+                bare, bursts, bursts_roce, calls, counters, daemon, drivers, health, leftovers, load, nic, notices, pause, programs,
+                reload, requests,
             };
 
             static FACTS: Run = Run::new($kernel, &calls::FACTS);
@@ -36,8 +41,12 @@ macro_rules! kernels {
             static LEFTOVERS: Run = Run::new($kernel, &leftovers::SCENARIO);
             static NOTICES: Run = Run::new($kernel, &notices::SCENARIO);
             static RELOAD: Run = Run::new($kernel, &reload::SCENARIO);
+            static PAUSE: Run = Run::new($kernel, &pause::SCENARIO);
+            static COUNTERS: Run = Run::new($kernel, &counters::SCENARIO);
             static BARE: Run = Run::new($kernel, &bare::SCENARIO);
             static NIC: Run = Run::new($kernel, &nic::SCENARIO);
+            static ROCE: Run = Run::new($kernel, &bursts_roce::SCENARIO);
+            static BURSTS: bursts::Run = bursts::Run::new($kernel);
 
             kernels!(@tests
                 known_calls_end_as_the_table_says: calls::facts(&FACTS),
@@ -56,6 +65,7 @@ macro_rules! kernels {
                 sleeping_calls_are_all_seen: load::block(&LOAD),
                 the_daemons_counters_start_at_zero_and_are_exact: daemon::counters(&DAEMON),
                 a_hanging_call_shows_while_it_hangs: daemon::hanging(&DAEMON),
+                hooks_attach_when_tracefs_is_mounted_later: daemon::mounted_later(&DAEMON),
                 every_row_attaches_whose_function_is_there: drivers::all(&DRIVERS),
                 the_devices_of_drivers_are_found: drivers::devices_of_drivers(&DRIVERS),
                 the_default_set_attaches_and_nothing_else: drivers::default_set(&DRIVERS),
@@ -78,6 +88,14 @@ macro_rules! kernels {
                 hooks_follow_a_driver_that_is_reloaded: reload::reloaded(&RELOAD),
                 a_device_may_go_while_it_is_in_use: reload::held(&RELOAD),
                 hooks_of_a_flapping_driver_are_left_alone_for_a_while: reload::quarantined(&RELOAD),
+                counters_are_those_of_sysfs: counters::same_as_sysfs(&COUNTERS),
+                known_traffic_gives_known_counts: counters::known_traffic(&COUNTERS),
+                network_devices_are_read_beside: counters::network_devices(&COUNTERS),
+                pause_is_a_share_of_the_time_by_direction: pause::by_direction(&PAUSE),
+                pause_is_said_in_words: pause::in_words(&PAUSE),
+                counters_wrap_and_begin_again: pause::wraps_and_resets(&PAUSE),
+                counters_that_fail_do_so_alone: pause::fails_alone(&PAUSE),
+                a_device_that_answers_errors_is_left_alone: pause::left_alone(&PAUSE),
                 without_type_information_hooks_attach_by_other_means: bare::means(&BARE),
                 without_type_information_failures_are_named_alike: bare::failures(&BARE),
                 without_type_information_probes_are_told_apart: bare::probes(&BARE),
@@ -98,6 +116,12 @@ macro_rules! kernels {
                 objects_are_counted_against_their_limits: health::resources(&HEALTH),
                 addresses_are_told_with_their_index: health::gids(&HEALTH),
                 counting_may_be_switched_off: health::switched_off(&HEALTH),
+                sampled_rocev2_is_what_the_driver_counts: bursts_roce::packets(&ROCE),
+                lost_rocev2_shows_as_sent_again: bursts_roce::losses(&ROCE),
+                sampled_packets_are_all_there_are: bursts::conserved(&BURSTS),
+                tunnels_add_their_headers: bursts::packed(&BURSTS),
+                bytes_sent_again_are_those_of_the_socket: bursts::sent_again(&BURSTS),
+                the_sampler_attaches_by_what_the_kernel_has: bursts::means(&BURSTS),
                 nothing_is_left_after_the_end: leftovers::ended(&LEFTOVERS),
                 halting_removes_what_a_killed_agent_left: leftovers::halted(&LEFTOVERS),
                 nothing_runs_after_a_kill_and_the_next_start_cleans_up: leftovers::killed(&LEFTOVERS),

@@ -51,12 +51,11 @@ done
 [ -d /sys/module/rdma_rxe ] || modprobe rdma_rxe
 scrape /metrics > $out/flapping.metrics
 add_links
-# It attaches in its one loop, and may be at it for seconds in an emulated machine. 3: it does not answer.
-until_true 'fabricscope status > /dev/null 2>&1; [ $? -ne 3 ]' 60
 trace meanwhile -- bash -c '$workload storm $device 1 5 > $out/meanwhile.gang'
 until_true 'attached 1' 90
 echo $((SECONDS - began)) > $out/quarantine.seconds
 fabricscope status -o json > $out/released.status
+scrape /metrics > $out/released.metrics
 end_agent
 exit 0
 "#,
@@ -118,7 +117,9 @@ pub(crate) fn quarantined(run: &Run) {
     let named = degraded("flapping");
     assert!(named.iter().any(|text| text.contains(HOOK) && text.contains("quarantined")), "{named:?}");
     assert!(!named.iter().any(|text| text.contains("uverbs_ioctl")), "{named:?}");
-    assert_eq!(number(run, "flapping", "fabricscope_hook_attached"), Some(0.0));
+    let metrics = ["fabricscope_hook_attached", "fabricscope_hook_quarantined"];
+    assert_eq!(metrics.map(|name| number(run, "flapping", name)), [Some(0.0), Some(1.0)]);
+    assert_eq!(number(run, "released", "fabricscope_hook_quarantined"), Some(0.0));
     let traced = run.traced("meanwhile").unwrap();
     assert_eq!(traced.events.iter().filter(|event| event.verb == "reg_mr").count(), 5, "{}", traced.show());
     let seconds: u64 = output.file("quarantine.seconds").unwrap().trim().parse().unwrap();

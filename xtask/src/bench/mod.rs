@@ -3,6 +3,7 @@
 //! One comparison is one run on one machine: all that is compared alternates, round by round, so that a busy host
 //! disturbs all of it alike. Of each run's batches the quickest counts, of the rounds the median.
 
+mod counters;
 mod report;
 mod runs;
 mod samples;
@@ -17,6 +18,8 @@ use clap::Subcommand;
 /// What to measure.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Bench {
+    /// What a full reading of a host's NIC counters takes, beside node_exporter on the same tree
+    Counters(counters::Args),
     /// What the verbs tracer adds to a call, beside bpftrace on the same functions and on every function
     Verbs(verbs::Args),
 }
@@ -27,6 +30,7 @@ pub(crate) enum Bench {
 /// When something that is needed is not there, or a run fails.
 pub(crate) fn run(bench: &Bench) -> Result<ExitCode> {
     match bench {
+        Bench::Counters(args) => counters::run(args),
         Bench::Verbs(args) => verbs::run(args),
     }
 }

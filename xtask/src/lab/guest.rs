@@ -20,8 +20,12 @@ pub(super) const RUN_TAG: &str = "lab";
 pub(super) const ROOT_TAG: &str = "root";
 /// The file in that folder that holds the second script.
 pub(super) const START: &str = "start";
-/// The file in that folder that says that the command starts now.
+/// The file in that folder that says that the command can start.
 pub(super) const READY: &str = "ready";
+/// The file in that folder with the guest's clock, from before it is ready until it may go on.
+pub(super) const CLOCK: &str = "clock";
+/// The file in that folder by which the host lets the command start.
+pub(super) const GO: &str = "go";
 /// The verdict's file in that folder.
 pub(super) const VERDICT: &str = "verdict";
 /// The file in that folder that runs the command.
@@ -140,7 +144,8 @@ finish() {{
     sleep 1000
 }}
 prepare() {{
-{mounts}ln -sfn /proc/self/fd /dev/fd && ln -sfn fd/0 /dev/stdin && ln -sfn fd/1 /dev/stdout && ln -sfn fd/2 /dev/stderr
+{mounts}cat /proc/uptime > {RUN_FOLDER}/{CLOCK}
+ln -sfn /proc/self/fd /dev/fd && ln -sfn fd/0 /dev/stdin && ln -sfn fd/1 /dev/stdout && ln -sfn fd/2 /dev/stderr
 ip link set lo up
 ulimit -n 65536
 mkdir /sys/fs/cgroup/lab
@@ -161,6 +166,7 @@ mkfifo /run/{stdout} /run/{stderr}
 cat /run/{stdout} > "/dev/$(port {stdout})" & out=$!
 cat /run/{stderr} > "/dev/$(port {stderr})" & err=$!
 : > {RUN_FOLDER}/{READY}
+until [ -e {RUN_FOLDER}/{GO} ]; do cat /proc/uptime > {RUN_FOLDER}/{CLOCK}; sleep 0.05; done
 sh -c 'echo $$ > /sys/fs/cgroup/lab/cgroup.procs; exec sh {RUN_FOLDER}/{COMMAND}' </dev/null >/run/{stdout} 2>/run/{stderr}
 status=$?
 # What the command left running would keep the pipes open.

@@ -14,7 +14,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, bail};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
-use super::guest::{EXIT_PORT, PORTS, READY, Share, VERDICT};
+use super::clock::{Clock, Pace};
+use super::guest::{CLOCK, EXIT_PORT, GO, PORTS, READY, Share, VERDICT};
 use super::kernels::Kernel;
 use super::tools::Tools;
 use super::verdict::{self, Verdict};
@@ -76,7 +77,7 @@ impl Sink {
 }
 
 /// How a run ended.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq)]
 pub(super) enum Outcome {
     /// The command's own status.
     Exit(u8),
@@ -84,6 +85,8 @@ pub(super) enum Outcome {
     Signal(u8),
     /// It did not get ready in time: the command never started. With the end of its console.
     NotReady(String),
+    /// Its clock runs so many times as fast as the host's: the command was not started.
+    WrongClock(f64),
 }
 
 impl Machine<'_> {
@@ -103,7 +106,7 @@ impl Machine<'_> {
         let child = self.command()?.spawn().context("start the emulator: is setpriv (util-linux) installed?")?;
         let mut qemu = Running(child);
         let mut phase = Instant::now();
-        let mut ready = false;
+        let (mut ready, mut clock) = (false, Clock::default());
         let status = loop {
             if let Some(status) = qemu.0.try_wait()? {
                 break status;
@@ -114,8 +117,15 @@ impl Machine<'_> {
             if closed.load(Ordering::Relaxed) {
                 bail!("nobody reads the output any more");
             }
-            if !ready && self.said.join(READY).exists() {
-                (ready, phase) = (true, Instant::now());
+            if !ready {
+                match clock.look(phase.elapsed(), &read(&self.said.join(CLOCK))) {
+                    Pace::Wrong(pace) => return Ok(Outcome::WrongClock(pace)),
+                    Pace::Right if self.said.join(READY).exists() => {
+                        fs::write(self.said.join(GO), "").context("tell the guest to go on")?;
+                        (ready, phase) = (true, Instant::now());
+                    }
+                    Pace::Right | Pace::Unknown => {}
+                }
             }
             if !ready && phase.elapsed() > self.boot_limit {
                 return Ok(Outcome::NotReady(self.end_of_console()));

@@ -7,6 +7,7 @@
 
 mod accel;
 mod cache;
+mod clock;
 mod cpio;
 mod guest;
 mod kernels;
@@ -41,7 +42,7 @@ const LAB_FAILED: u8 = 125;
 const BOOT_LIMIT: Duration = Duration::from_secs(120);
 /// How often a machine that does not get ready is started. Under emulation on a busy host a second processor's timer
 /// is lost now and then while it starts; nothing has run then, so starting again hides nothing.
-const BOOTS_MAX: u32 = 3;
+const BOOTS_MAX: u32 = 5;
 /// Begins the name of each run's folder; this process's id follows.
 const RUN_PREFIX: &str = "fabricscope-lab-";
 
@@ -95,7 +96,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     match boot(row, args) {
         Ok(Outcome::Exit(status)) => Ok(ExitCode::from(status)),
         Ok(Outcome::Signal(number)) => Ok(ExitCode::from(128 + number)),
-        Ok(Outcome::NotReady(_)) => Ok(ExitCode::from(LAB_FAILED)),
+        Ok(Outcome::NotReady(_) | Outcome::WrongClock(_)) => Ok(ExitCode::from(LAB_FAILED)),
         Err(error) => {
             eprintln!("lab: kernel {}: {error:#}", row.name);
             Ok(ExitCode::from(LAB_FAILED))
@@ -178,6 +179,10 @@ fn boot(row: &Row, args: &Args) -> Result<Outcome> {
                     row.name
                 );
             }
+            Outcome::WrongClock(pace) => eprintln!(
+                "lab: kernel {}: its clock is {pace:.1} times too fast (boot {attempt} of {BOOTS_MAX})",
+                row.name
+            ),
             outcome => return Ok(outcome),
         }
     }

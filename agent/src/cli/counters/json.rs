@@ -33,6 +33,9 @@ struct Record<'a> {
     time: Option<String>,
     time_ns: u128,
     interval_seconds: f64,
+    /// What the later reading took, and how many counters it asked for.
+    read_seconds: f64,
+    read_counters: usize,
     devices: Vec<Device<'a>>,
 }
 
@@ -109,10 +112,14 @@ pub(super) fn write(
         time: time_text(now),
         time_ns: now.duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos(),
         interval_seconds: interval.elapsed.as_secs_f64(),
+        read_seconds: readout.durations.iter().map(|(_, duration)| duration.as_secs_f64()).sum(),
+        read_counters: readout.counters,
         devices: readout.subjects.iter().map(|subject| device(subject, interval, all)).collect(),
     };
-    serde_json::to_writer(&mut *out, &record)?;
-    writeln!(out)?;
+    // In one piece: standard output looks for ends of lines in every one it is given.
+    let mut line = serde_json::to_vec(&record)?;
+    line.push(b'\n');
+    out.write_all(&line)?;
     Ok(())
 }
 

@@ -14,10 +14,10 @@ use jiff::fmt::friendly::SpanParser;
 
 use crate::counters::collector::Collector;
 use crate::counters::filter::{Filter, Patterns};
+use crate::counters::kernel::Kernel;
 use crate::counters::rates::between;
 use crate::host::kernel::KernelFacts;
 use crate::host::roots::Roots;
-use crate::kernel::Ethtool;
 use crate::terminal::Paper;
 
 /// How to show the counters.
@@ -91,7 +91,7 @@ fn interval(text: &str) -> Result<Duration, String> {
 /// If the output cannot be written.
 pub(crate) fn run(args: &CountersArgs, out: &mut impl Write) -> anyhow::Result<ExitCode> {
     let filter = Filter { devices: args.device.clone(), drivers: args.driver.clone(), ports: args.port.clone() };
-    let statistics = Box::new(Ethtool::new().context("opening a socket to ask network devices by")?);
+    let statistics = Box::new(Kernel::new().context("opening a socket to ask network devices by")?);
     let mut collector = Collector::new(args.roots.clone(), filter, args.raw, statistics);
     let facts = KernelFacts::read(&args.roots);
     let paper = Paper::of_stdout();

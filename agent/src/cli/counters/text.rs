@@ -140,9 +140,12 @@ fn outstanding(readout: &Readout, interval: &Interval) -> Vec<String> {
     for subject in &readout.subjects {
         if let Some((why, left)) = &subject.quarantined {
             lines.push(format!("{} is left alone for {} s: {why}", subject.name, left.as_secs()));
-        } else if !subject.failures.is_empty() {
-            let reasons: Vec<String> =
-                subject.failures.iter().map(|(reason, count)| format!("{count} {reason}")).collect();
+            continue;
+        }
+        // What a driver says it does not keep is missing by its own word.
+        let odd = subject.failures.iter().filter(|(reason, _)| !matches!(*reason, "not_kept" | "not_supported"));
+        let reasons: Vec<String> = odd.map(|(reason, count)| format!("{count} {reason}")).collect();
+        if !reasons.is_empty() {
             lines.push(format!("{}: counters that cannot be read: {}", subject.name, reasons.join(", ")));
         }
     }

@@ -4,7 +4,7 @@
 //! as long as it lasts. A command after `--` runs in a cgroup of its own, by which it and its children are told from
 //! everything else.
 
-mod args;
+pub(crate) mod args;
 mod scope;
 mod session;
 mod source;

@@ -40,6 +40,7 @@ pub(crate) fn row(name: &str) -> Option<&'static Row> {
 /// A driver that is not known is taken for the one that has such a name, as long as all of them mean the same by it,
 /// and the unit is not the driver's own choice: a duration of an unknown driver has no known unit.
 pub(crate) fn find(driver: Driver, source: Source, shown: &str) -> Option<Found> {
+    let source = if source == Source::RdmaNetlink { Source::HwCounters } else { source };
     let exact = all(source, shown).find(|found| found.name.driver == driver);
     let any = || all(source, shown).find(|found| found.name.driver == Driver::Any);
     exact.or_else(any).or_else(|| if driver == Driver::Any { agreed(source, shown) } else { None })

@@ -10,6 +10,8 @@ pub(crate) enum Source {
     Counters,
     /// `hw_counters` of the RDMA device or its port in sysfs.
     HwCounters,
+    /// The same names by RDMA netlink, which asks the driver each time.
+    RdmaNetlink,
     /// The driver's own statistics of a network device (`ethtool -S`).
     Ethtool,
     /// `statistics` of the network device in sysfs.
@@ -22,6 +24,7 @@ impl Source {
         match self {
             Self::Counters => "counters",
             Self::HwCounters => "hw_counters",
+            Self::RdmaNetlink => "rdma_netlink",
             Self::Ethtool => "ethtool",
             Self::Netdev => "netdev",
         }
@@ -201,7 +204,8 @@ pub(crate) fn origin(driver: Driver, source: Source) -> &'static str {
         (Source::Ethtool, Driver::Mana) => "drivers/net/ethernet/microsoft/mana/mana_ethtool.c",
         (Source::Ethtool, Driver::Amazon) => "drivers/net/ethernet/amazon/ena/ena_ethtool.c",
         (Source::Ethtool, Driver::Hns) => "drivers/net/ethernet/hisilicon/hns3/hns3pf/hclge_main.c",
-        (Source::HwCounters, Driver::Any)
+        (Source::RdmaNetlink, _)
+        | (Source::HwCounters, Driver::Any)
         | (Source::Ethtool, Driver::Any | Driver::Hfi1 | Driver::Erdma | Driver::Cxgb4 | Driver::Rxe) => "",
     }
 }

@@ -8,6 +8,7 @@ mod event;
 mod filter;
 mod health;
 mod request;
+mod samples;
 #[cfg(test)]
 pub(in crate::rpc) mod tests;
 
@@ -15,6 +16,7 @@ use std::str::FromStr;
 
 pub(crate) use agent::{hook_to_wire, info_to_wire, status_to_wire};
 pub(crate) use event::event_to_wire;
+pub(crate) use samples::{series_from_wire, series_to_wire};
 
 /// What a message from the wire cannot be.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -42,7 +44,7 @@ pub(crate) enum WireError {
 type Result<T> = std::result::Result<T, WireError>;
 
 /// A field without which the message means nothing.
-fn required<T>(field: &'static str, value: Option<T>) -> Result<T> {
+pub(super) fn required<T>(field: &'static str, value: Option<T>) -> Result<T> {
     value.ok_or(WireError::Missing(field))
 }
 

@@ -1,0 +1,65 @@
+//! The burst sampler: what a network device receives and sends, in buckets of time. One instance for each device.
+//!
+//! Two programs of traffic control, which see every packet and change none: their answer is always to go on as if they
+//! were not there. `maps` owns the buckets, `parse` and `walk` read headers, `tcp` and `roce` tell what was sent again.
+#![cfg_attr(target_arch = "bpf", no_std, no_main)]
+#![cfg_attr(target_arch = "bpf", feature(asm_experimental_arch))]
+#![cfg_attr(target_arch = "bpf", expect(unsafe_code, reason = "maps and helpers of the kernel are raw pointers"))]
+
+#[cfg(not(target_arch = "bpf"))]
+fn main() {}
+
+#[cfg(target_arch = "bpf")]
+mod count;
+#[cfg(target_arch = "bpf")]
+mod load;
+#[cfg(target_arch = "bpf")]
+mod maps;
+#[cfg(target_arch = "bpf")]
+mod parse;
+#[cfg(target_arch = "bpf")]
+mod region;
+#[cfg(target_arch = "bpf")]
+mod roce;
+#[cfg(target_arch = "bpf")]
+mod tcp;
+#[cfg(target_arch = "bpf")]
+mod walk;
+
+#[cfg(target_arch = "bpf")]
+mod programs {
+    use agent_common::bucket::direction;
+    use aya_ebpf::bindings::TC_ACT_UNSPEC;
+    use aya_ebpf::macros::classifier;
+    use aya_ebpf::programs::TcContext;
+
+    use super::count::count;
+
+    /// What comes in: after the driver and GRO, before anything else of the network stack.
+    #[classifier]
+    pub(crate) fn fs_sampler_rx(ctx: TcContext) -> i32 {
+        count(ctx.skb.skb, direction::RX);
+        // As a filter: go on to the next one. As a TCX program: the same, by the name of `TCX_NEXT`.
+        TC_ACT_UNSPEC
+    }
+
+    /// What goes out: before the device's queue.
+    #[classifier]
+    pub(crate) fn fs_sampler_tx(ctx: TcContext) -> i32 {
+        count(ctx.skb.skb, direction::TX);
+        TC_ACT_UNSPEC
+    }
+}
+
+/// The kernel gives its helpers that look into sockets only to programs that declare this licence.
+#[cfg(target_arch = "bpf")]
+#[unsafe(link_section = "license")]
+#[unsafe(no_mangle)]
+static LICENSE: [u8; 13] = *b"Dual MIT/GPL\0";
+
+#[cfg(target_arch = "bpf")]
+#[panic_handler]
+fn panic(_info: &core::panic::PanicInfo<'_>) -> ! {
+    // An endless loop: a panic that can be reached is refused by the verifier instead of misbehaving.
+    loop {}
+}

@@ -1,0 +1,127 @@
+//! What a sample file says once: the source, and what was measured when.
+
+use analysis::series::{BitsPerSecond, DurationNs, Fields, Series, Span, UtcNs};
+use parquet::file::metadata::KeyValue;
+use serde::{Deserialize, Serialize};
+
+use super::error::Fault;
+
+/// The version of columns and metadata that is written and read.
+pub(super) const SCHEMA: u32 = 1;
+
+/// The key of the version, which stays whatever else changes.
+const SCHEMA_KEY: &str = "fabricscope.schema";
+
+/// The key of everything else, in JSON.
+const META_KEY: &str = "fabricscope";
+
+/// All of a series but its samples.
+#[derive(Debug, Deserialize, Serialize, PartialEq, Eq)]
+pub(super) struct Meta {
+    /// The host, as it names itself.
+    host: String,
+    /// The host's boot; absent if unknown.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    boot_id: String,
+    /// The network device.
+    netdev: String,
+    /// The nominal length of a sample.
+    interval_ns: u64,
+    /// Bits a second in each direction; absent if unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    line_rate_bps: Option<u64>,
+    /// How far the times may be off from UTC; absent if unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    clock_error_ns: Option<u64>,
+    /// The names of what is measured beside bytes, as in [`FIELDS`].
+    fields: Vec<String>,
+    /// When it was measured: start and end of each span, in nanoseconds since 1970 in UTC.
+    covered: Vec<[i64; 2]>,
+    /// Buckets that were overwritten before they were read.
+    lost: u64,
+}
+
+/// A field by its name: whether it is measured, and where to note that it is.
+type Field = (&'static str, fn(&Fields) -> bool, fn(&mut Fields) -> &mut bool);
+
+/// What a source may measure.
+const FIELDS: &[Field] = &[
+    ("packets", |fields| fields.packets, |fields| &mut fields.packets),
+    ("ce", |fields| fields.ce, |fields| &mut fields.ce),
+    ("retransmits_tx", |fields| fields.retransmits_tx, |fields| &mut fields.retransmits_tx),
+    ("retransmits_rx", |fields| fields.retransmits_rx, |fields| &mut fields.retransmits_rx),
+    ("regions", |fields| fields.regions, |fields| &mut fields.regions),
+    ("flows", |fields| fields.flows, |fields| &mut fields.flows),
+    ("roce", |fields| fields.roce, |fields| &mut fields.roce),
+];
+
+impl Meta {
+    /// Of a series.
+    pub(super) fn of(series: &Series) -> Self {
+        let measured = FIELDS.iter().filter(|(_, measured, _)| measured(&series.fields));
+        Self {
+            host: series.host.clone(),
+            boot_id: series.boot_id.clone(),
+            netdev: series.netdev.clone(),
+            interval_ns: series.interval.0,
+            line_rate_bps: series.line_rate.map(|rate| rate.0),
+            clock_error_ns: series.clock_error.map(|error| error.0),
+            fields: measured.map(|(name, ..)| (*name).to_owned()).collect(),
+            covered: series.covered.iter().map(|span| [span.start.0, span.end.0]).collect(),
+            lost: series.lost,
+        }
+    }
+
+    /// The series without samples. Fields of a name not known here were written by a later version that changed
+    /// nothing else: they are left out.
+    pub(super) fn series(self) -> Result<Series, Fault> {
+        let mut fields = Fields::default();
+        for (name, _, field) in FIELDS {
+            *field(&mut fields) = self.fields.iter().any(|measured| measured == name);
+        }
+        let covered: Vec<Span> =
+            self.covered.iter().map(|[from, to]| Span { start: UtcNs(*from), end: UtcNs(*to) }).collect();
+        let mut last = None;
+        for span in &covered {
+            if span.start >= span.end || last.is_some_and(|end| span.start < end) {
+                return Err(Fault::Damaged("the spans it covers are out of order".to_owned()));
+            }
+            last = Some(span.end);
+        }
+        Ok(Series {
+            host: self.host,
+            boot_id: self.boot_id,
+            netdev: self.netdev,
+            interval: DurationNs(self.interval_ns),
+            line_rate: self.line_rate_bps.map(BitsPerSecond),
+            clock_error: self.clock_error_ns.map(DurationNs),
+            fields,
+            samples: Vec::new(),
+            covered,
+            lost: self.lost,
+        })
+    }
+}
+
+/// The metadata of a Parquet file.
+pub(super) fn to_keys(series: &Series) -> Result<Vec<KeyValue>, Fault> {
+    let json = serde_json::to_string(&Meta::of(series)).map_err(|error| Fault::Unfit(error.to_string()))?;
+    Ok(vec![KeyValue::new(SCHEMA_KEY.to_owned(), SCHEMA.to_string()), KeyValue::new(META_KEY.to_owned(), json)])
+}
+
+/// The series that the metadata of a Parquet file tell of, without samples.
+pub(super) fn from_keys(keys: Option<&Vec<KeyValue>>) -> Result<Series, Fault> {
+    let value = |key: &str| {
+        let pair = keys?.iter().find(|pair| pair.key == key)?;
+        pair.value.as_deref()
+    };
+    let Some(version) = value(SCHEMA_KEY) else {
+        return Err(Fault::NotSamples("it is Parquet that another program wrote".to_owned()));
+    };
+    if version.parse() != Ok(SCHEMA) {
+        return Err(Fault::Schema(version.chars().take(20).collect()));
+    }
+    let json = value(META_KEY).ok_or_else(|| Fault::Damaged("its metadata are missing".to_owned()))?;
+    let meta: Meta = serde_json::from_str(json).map_err(|error| Fault::Damaged(format!("its metadata: {error}")))?;
+    meta.series()
+}

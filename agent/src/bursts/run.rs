@@ -1,0 +1,140 @@
+//! A run: a fixed number of samples of one device from a start in wall-clock time, in a session of its own.
+
+use std::time::{Duration, Instant};
+
+use analysis::series::{BitsPerSecond, DurationNs, Series, UtcNs};
+use anyhow::{Context as _, bail};
+
+use super::clock::{Clocks, Placing};
+use super::device::{Device, Origin};
+use super::drain::Piece;
+use super::sessions::Host;
+use crate::config::limits;
+use crate::kernel::sampler::Options;
+
+/// How long before its start a run attaches.
+const READY: DurationNs = DurationNs(5_000_000_000);
+
+/// How long a run looks at nothing else, at most.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// How often it is looked whether the device is still there.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// What is asked for.
+#[derive(Clone, Debug)]
+pub(crate) struct Plan {
+    /// The device and how it is sampled.
+    pub(crate) options: Options,
+    /// Its line rate.
+    pub(crate) line_rate: Option<BitsPerSecond>,
+    /// When the first sample begins, or soon after, since buckets begin with intervals since boot; `None` for now.
+    pub(crate) start: Option<UtcNs>,
+    /// How many samples.
+    pub(crate) samples: u64,
+}
+
+/// What a run came to.
+#[derive(Clone, Debug)]
+pub(crate) struct Outcome {
+    /// The samples.
+    pub(crate) series: Series,
+    /// Why it ended.
+    pub(crate) ended: Ended,
+    /// By how much the wall clock was set meanwhile, in nanoseconds.
+    pub(crate) step_ns: Option<i64>,
+}
+
+/// Why a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ended {
+    /// All samples are there.
+    Complete,
+    /// It was told to.
+    Stopped,
+    /// The device has gone.
+    Vanished,
+}
+
+/// How far a run is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Progress {
+    /// It begins in this time.
+    Waits(DurationNs),
+    /// So many samples are there.
+    Has(u64),
+}
+
+/// Waits for the start, and samples until all is there or `go_on` says no. It is asked every now and then.
+///
+/// # Errors
+///
+/// If the start is past, or the programs cannot be attached.
+pub(crate) fn run(
+    plan: &Plan,
+    origin: &Origin,
+    host: &dyn Host,
+    clocks: &impl Clocks,
+    go_on: &mut dyn FnMut(Progress) -> bool,
+) -> anyhow::Result<Outcome> {
+    let interval = plan.options.interval;
+    let mut stopped = !wait(plan, clocks, go_on)?;
+    let mut placing = Placing::new(clocks);
+    let attached = host.attach(&plan.options).with_context(|| format!("cannot sample {}", plan.options.netdev))?;
+    let mut device = Device::new(attached, &plan.options, origin, clocks.monotonic());
+    device.set_line_rate(plan.line_rate);
+    let first = match plan.start {
+        None => device.next(),
+        Some(start) => placing.offset().monotonic(start).div_ceil(interval.0),
+    };
+    if first < device.next() {
+        bail!("the start has passed while the programs were attached; give a later one");
+    }
+    let wanted = first..first.saturating_add(plan.samples);
+    let mut all = Piece::default();
+    let mut looked = Instant::now();
+    let mut vanished = false;
+    while device.next() < wanted.end && !stopped && !vanished {
+        std::thread::sleep(PAUSE.min(Duration::from_nanos(device.pace().0)));
+        all.extend(device.read(|| clocks.monotonic()), &wanted);
+        stopped = !go_on(Progress::Has(all.range.end - all.range.start));
+        if looked.elapsed() >= LOOK {
+            looked = Instant::now();
+            vanished = !is_there(host, &plan.options);
+        }
+    }
+    let window = placing.window(clocks);
+    let ended = match (device.next() < wanted.end, vanished) {
+        (false, _) => Ended::Complete,
+        (true, true) => Ended::Vanished,
+        (true, false) => Ended::Stopped,
+    };
+    Ok(Outcome { series: device.series(&all, &window), ended, step_ns: window.step_ns })
+}
+
+/// Waits until shortly before the start; whether to go on.
+fn wait(plan: &Plan, clocks: &impl Clocks, go_on: &mut dyn FnMut(Progress) -> bool) -> anyhow::Result<bool> {
+    let Some(start) = plan.start else { return Ok(true) };
+    if start.0 <= clocks.realtime() {
+        bail!("the start is {:.3} s in the past", UtcNs(clocks.realtime()).since(start).seconds());
+    }
+    if UtcNs(clocks.realtime()).after(limits::RUN_AHEAD) < start {
+        bail!("the start is more than {} hours ahead", limits::RUN_AHEAD.0 / 3_600_000_000_000);
+    }
+    loop {
+        let left = start.since(UtcNs(clocks.realtime()));
+        if !go_on(Progress::Waits(left)) {
+            return Ok(false);
+        }
+        if left <= READY {
+            return Ok(true);
+        }
+        std::thread::sleep(PAUSE.min(Duration::from_nanos(left.0 - READY.0)));
+    }
+}
+
+/// Whether the device is still the one that was attached to. One that cannot be looked at counts as there.
+fn is_there(host: &dyn Host, options: &Options) -> bool {
+    host.links()
+        .map_or(true, |links| links.iter().any(|link| link.ifindex == options.ifindex && link.name == options.netdev))
+}

@@ -1,0 +1,174 @@
+//! The picture of one device: utilisation each way, bursts, and what was marked and sent again.
+
+use analysis::burst::Burst;
+use analysis::series::{BitsPerSecond, Direction, Span};
+use analysis::utilisation::{Bin, bins};
+use plotters::prelude::{AreaSeries, Color as _, DashedLineSeries, LineSeries, ShapeStyle};
+
+use super::super::report::Report;
+use super::super::{format, plot, show};
+use super::{
+    ABOVE, Area, BELOW, BINS_MAX, BURST, Drawn, FAINT, HEADING, Meaning, RX, TEXT, TX, TimeAxis, UNMEASURED, chart,
+    colour, heading, mark, picture as draw, shade, steps, unmeasured, write,
+};
+use crate::config::limits;
+
+/// Pixels of a chart of rates.
+const TALL: u32 = 220;
+
+/// Pixels to the left of the charts.
+const LEFT: u32 = 80;
+
+/// Pixels of a band.
+const LOW: u32 = 120;
+
+/// A band below the rates: its name, in which directions it is measured, and its bytes.
+struct Band {
+    label: fn(&Report) -> &'static str,
+    is_measured: fn(&Report, Direction) -> bool,
+    bytes: fn(&Bin) -> f64,
+}
+
+/// Each is left out where the source does not measure it.
+const BANDS: [Band; 2] = [
+    Band { label: |_| "marked ECN CE", is_measured: |report, _| report.series.fields.ce, bytes: |bin| bin.ce_bytes },
+    Band {
+        label: |report| match report.series.fields.retransmits_rx {
+            true => "retransmitted (rx: suspected)",
+            false => "retransmitted",
+        },
+        is_measured: |report, direction| report.series.fields.retransmits(direction),
+        bytes: |bin| bin.retransmit_bytes,
+    },
+];
+
+/// Draws a series.
+///
+/// # Errors
+///
+/// If no time was measured, or the picture cannot be drawn.
+pub(in super::super) fn picture(report: &Report) -> anyhow::Result<String> {
+    let Some(window) = report.series.window().filter(|window| window.length().0 > 0) else {
+        anyhow::bail!("{}: no time was measured, there is nothing to draw", super::super::load::name(&report.series));
+    };
+    let axis = TimeAxis::new(window, report.series.interval, LEFT);
+    let measured = |band: &&Band| Direction::ALL.iter().any(|direction| (band.is_measured)(report, *direction));
+    let bands: Vec<&Band> = BANDS.iter().filter(measured).collect();
+    let low = LOW * u32::try_from(bands.len()).unwrap_or_default();
+    draw(HEADING + 2 * TALL + low + BELOW, |root| {
+        let (top, mut rest) = root.split_vertically(HEADING);
+        heading(&top, &format!("Utilisation of {}", show::title(&report.series)), &below(report), &legend(report))?;
+        let count = plot::count(&report.series, window, BINS_MAX);
+        let all = Direction::ALL.map(|direction| (direction, bins(&report.series, direction, window, count)));
+        for (direction, bins) in &all {
+            let last = bands.is_empty() && *direction == Direction::Tx;
+            let (area, below) = rest.split_vertically(TALL + if last { BELOW } else { 0 });
+            rates(&area, &axis, report, *direction, bins, last)?;
+            rest = below;
+        }
+        for (number, band) in bands.iter().enumerate() {
+            let last = number + 1 == bands.len();
+            let (area, below) = rest.split_vertically(LOW + if last { BELOW } else { 0 });
+            draw_band(&area, &axis, report, band, &all, last)?;
+            rest = below;
+        }
+        Ok(())
+    })
+}
+
+/// What was measured, and how many bursts there are.
+fn below(report: &Report) -> String {
+    let bursts = match &report.found {
+        Err(why) => format!("bursts: cannot tell, {why}"),
+        Ok(found) if found.len() > limits::PICTURE_MARKS => {
+            format!("{} bursts, of which the {} longest are marked", found.len(), limits::PICTURE_MARKS)
+        }
+        Ok(found) => {
+            let [rx, tx] = Direction::ALL.map(|direction| report.bursts(direction).count());
+            format!("{} bursts ({rx} rx, {tx} tx)", found.len())
+        }
+    };
+    format!("{bursts}; measured {}", show::measured(&report.series))
+}
+
+fn legend(report: &Report) -> Vec<Meaning> {
+    let mut legend = vec![
+        Meaning::new("rx mean", RX, 0.85),
+        Meaning::new("rx peak", RX, 0.3),
+        Meaning::new("tx mean", TX, 0.85),
+        Meaning::new("tx peak", TX, 0.3),
+    ];
+    if let Some(limit) = report.limit() {
+        legend.push(Meaning::new(format!("burst (above {}, dashed)", format::rate(limit)), BURST, 1.0));
+    }
+    if let Some(rate) = report.series.line_rate {
+        legend.push(Meaning::new(format!("line rate {}", format::rate(rate)), FAINT, 1.0));
+    }
+    legend.push(Meaning::new("not measured", UNMEASURED, 1.0));
+    legend
+}
+
+/// The rates of one direction.
+fn rates(area: &Area<'_>, axis: &TimeAxis, report: &Report, direction: Direction, bins: &[Bin], last: bool) -> Drawn {
+    let peak = bins.iter().filter_map(|bin| bin.peak).max().unwrap_or(BitsPerSecond(0));
+    let top = plot::top(report.series.line_rate, peak);
+    let (size, unit) = format::rate_unit(top);
+    // A little room, so that a line at the upper end is not half cut off.
+    let mut chart = chart(area, axis, &format!("{} [{unit}]", direction.name()), top / size * 1.04, last)?;
+    let bursts = marked(report, direction);
+    shade(&mut chart, axis, &unmeasured(axis.window, &report.series.covered), UNMEASURED, 1.0)?;
+    shade(&mut chart, axis, &bursts, BURST, 0.13)?;
+    let colour = colour(direction);
+    let scaled = |rate: f64| rate / size;
+    for piece in steps(axis, top / size, bins.iter().map(|bin| (bin.span, bin.peak.map(|peak| scaled(peak.0 as f64)))))
+    {
+        chart.draw_series(AreaSeries::new(piece, 0.0, colour.mix(0.3)))?;
+    }
+    for piece in steps(axis, top / size, bins.iter().map(|bin| (bin.span, bin.mean().map(scaled)))) {
+        chart.draw_series(AreaSeries::new(piece, 0.0, colour.mix(0.85)))?;
+    }
+    let across = |rate: BitsPerSecond| [(0.0, scaled(rate.0 as f64)), (axis.end(), scaled(rate.0 as f64))];
+    if let Some(limit) = report.limit().filter(|limit| limit.0 as f64 <= top) {
+        chart.draw_series(DashedLineSeries::new(across(limit), 6, 5, ShapeStyle::from(BURST).stroke_width(1)))?;
+    }
+    if let Some(rate) = report.series.line_rate.filter(|rate| rate.0 as f64 <= top) {
+        chart.draw_series(LineSeries::new(across(rate), ShapeStyle::from(FAINT).stroke_width(1)))?;
+    }
+    mark(area, &chart, axis, &bursts, BURST)
+}
+
+/// The bursts that are marked: the longest, as many as may be.
+fn marked(report: &Report, direction: Direction) -> Vec<Span> {
+    let mut bursts: Vec<&Burst> = report.found.iter().flatten().collect();
+    bursts.sort_by_key(|burst| std::cmp::Reverse(burst.length));
+    let longest = bursts.into_iter().take(limits::PICTURE_MARKS);
+    longest.filter(|burst| burst.direction == direction).map(Burst::span).collect()
+}
+
+fn draw_band(
+    area: &Area<'_>,
+    axis: &TimeAxis,
+    report: &Report,
+    band: &Band,
+    all: &[(Direction, Vec<Bin>)],
+    last: bool,
+) -> Drawn {
+    let rate = |bin: &Bin| (bin.measured.0 > 0).then(|| (band.bytes)(bin) * 8.0 / bin.measured.seconds());
+    let measured = all.iter().filter(|(direction, _)| (band.is_measured)(report, *direction));
+    let peak = measured.clone().flat_map(|(_, bins)| bins.iter().filter_map(rate)).fold(0.0, f64::max);
+    let top = plot::top(None, BitsPerSecond(peak.ceil() as u64));
+    let (size, unit) = format::rate_unit(top);
+    // Room for its name above the lines.
+    let mut chart = chart(area, axis, &format!("[{unit}]"), top / size * 1.35, last)?;
+    shade(&mut chart, axis, &unmeasured(axis.window, &report.series.covered), UNMEASURED, 1.0)?;
+    let name = (band.label)(report);
+    let label = if peak > 0.0 { name.to_owned() } else { format!("{name}: none") };
+    write(area, &label, (LEFT as i32 + 8, ABOVE as i32 + 2), 15.0, TEXT)?;
+    for (direction, bins) in measured {
+        let style = ShapeStyle::from(colour(*direction)).stroke_width(2);
+        for piece in steps(axis, top / size, bins.iter().map(|bin| (bin.span, rate(bin).map(|rate| rate / size)))) {
+            chart.draw_series(LineSeries::new(piece, style))?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,67 @@
+//! This host's kernel as the one that is asked about devices by name.
+
+use std::io;
+
+use super::Statistics;
+use super::netlink::{self, Rdma};
+use crate::health::resources::{self, Used};
+use crate::kernel::Ethtool;
+
+/// The kernel.
+#[derive(Debug)]
+pub(crate) struct Kernel {
+    ethtool: Ethtool,
+    /// Absent where there is no RDMA.
+    rdma: Option<Rdma>,
+}
+
+impl Kernel {
+    /// Opens what it is asked by.
+    ///
+    /// # Errors
+    ///
+    /// If there are no more file descriptors.
+    pub(crate) fn new() -> io::Result<Self> {
+        Ok(Self { ethtool: Ethtool::new()?, rdma: Rdma::new().ok() })
+    }
+}
+
+impl Statistics for Kernel {
+    fn index(&self, netdev: &str) -> Option<u32> {
+        self.ethtool.index(netdev)
+    }
+
+    fn driver(&self, netdev: &str) -> Option<String> {
+        self.ethtool.driver(netdev)
+    }
+
+    fn priorities(&self, netdev: &str) -> Option<u8> {
+        netlink::priorities(netdev)
+    }
+
+    fn resources(&self) -> Vec<Used> {
+        // A kernel that does not answer has none to tell.
+        self.rdma.as_ref().and_then(|rdma| resources::read(rdma).ok()).unwrap_or_default()
+    }
+
+    fn names(&self, netdev: &str) -> io::Result<Vec<String>> {
+        self.ethtool.names(netdev)
+    }
+
+    fn values(&self, netdev: &str) -> io::Result<Vec<u64>> {
+        self.ethtool.values(netdev)
+    }
+
+    fn rdma_index(&self, device: &str, node_guid: u64) -> Option<u32> {
+        let devices = self.rdma.as_ref()?.devices().ok()?;
+        let same = devices.into_iter().find(|found| found.name == device && found.node_guid == node_guid);
+        same.map(|found| found.index)
+    }
+
+    fn rdma(&self, index: u32, port: u32) -> io::Result<Vec<(String, u64)>> {
+        match &self.rdma {
+            Some(rdma) => rdma.statistics(index, port),
+            None => Err(io::Error::from_raw_os_error(libc::EOPNOTSUPP)),
+        }
+    }
+}
