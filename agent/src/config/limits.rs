@@ -170,6 +170,24 @@ pub(crate) const SERIES: usize = 1500;
 /// Series of errors by device, verb, layer and errno; those over it are counted under `errno="other"`.
 pub(crate) const SERIES_ERRORS: usize = 128;
 
+/// GIDs of one RDMA device that are told, those of RoCE v2 with an IPv4 address first; `ibv_devinfo -v` lists all.
+pub(crate) const GIDS_PER_DEVICE: usize = 4;
+
+/// Series of GIDs, all devices together; those over it are left out and counted as such.
+pub(crate) const SERIES_GIDS: usize = 40;
+
+/// Series of the objects that devices hold, and as many of their limits; those over it are left out and counted as such.
+pub(crate) const SERIES_RESOURCES: usize = 60;
+
+/// Series of health events; those over it are counted under `event="other"`.
+pub(crate) const SERIES_HEALTH: usize = 64;
+
+/// Network devices with a series of their own for polls that used up their budget; further ones share one.
+pub(crate) const SERIES_NAPI: usize = 32;
+
+/// Series of dropped packets by network device and reason; those over it are counted under `reason="other"`.
+pub(crate) const SERIES_DROPS: usize = 48;
+
 /// Verbs that have a histogram of their own; further ones share that of `verb="other"`.
 pub(crate) const HISTOGRAM_VERBS: usize = 8;
 

@@ -8,12 +8,15 @@ use agent_common::histogram::{BUCKETS, bucket};
 use agent_common::record::VerbCounters;
 use agent_common::verb::{VerbKey, interface};
 
-use super::counters_tests::{all_counters, page_of_counters};
 use super::table::{Kind, TABLE};
 use super::*;
 use crate::daemon::fake;
-use crate::kernel::state::InFlight;
+use crate::health::resources::Used;
+use crate::host::gid::{Gid, GidTable, GidType};
+use crate::kernel::state::{HealthCount, InFlight};
+use counters::{all_counters, page_of_counters};
 
+mod counters;
 mod netdevs;
 
 /// A page of these, as the first one.
@@ -40,7 +43,7 @@ fn page_of(metrics: &mut Metrics, snapshot: Option<&Snapshot>, hooks: &[HookStat
 }
 
 /// Values by series, read by the rules of the format (version 0.0.4), which are checked on the way.
-pub(super) fn series(page: &str) -> BTreeMap<String, f64> {
+fn series(page: &str) -> BTreeMap<String, f64> {
     let mut found = BTreeMap::new();
     let mut families = BTreeSet::new();
     let mut family: Option<(&str, &str)> = None;
@@ -77,7 +80,7 @@ pub(super) fn series(page: &str) -> BTreeMap<String, f64> {
 }
 
 /// More of everything than can be.
-pub(super) fn full(devices: u32) -> Snapshot {
+fn full(devices: u32) -> Snapshot {
     let mut snapshot = Snapshot { lost: vec![1; 9], cm_events: vec![1; 17], ..Snapshot::default() };
     let counters = VerbCounters { calls: 9, failures: 3, probes: 1, duration_ns: 1_000 };
     let mut keys: Vec<VerbKey> = (0..20).flat_map(|object| (0..6).map(move |m| VerbKey::ioctl(object, m, 0))).collect();
@@ -98,6 +101,13 @@ pub(super) fn full(devices: u32) -> Snapshot {
     let mut counts = [0; BUCKETS];
     counts[bucket(1_000_000)] = 5;
     snapshot.durations = keys.iter().copied().chain(ucma).map(|key| (key, counts)).collect();
+    let hook = Hook::all().find(|(_, hook)| hook.name == "devlink_health").map_or(0, |(number, _)| number);
+    for number in 0..100 {
+        let (device, part) = (format!("0000:3b:00.{number}"), "fw".to_owned());
+        snapshot.health.push(HealthCount { hook, device, part, count: 1 });
+        snapshot.napi.push((format!("eth{number}"), 1));
+        snapshot.drops.push((format!("eth{number}"), "no_socket".to_owned(), 1));
+    }
     snapshot.in_flight = vec![InFlight { pid: 1, tid: 1, key: keys[0], rdev: fake::rdev(0), start_ns: 4_000_000_000 }];
     snapshot
 }
@@ -111,7 +121,11 @@ fn the_number_of_series_is_bounded_whatever_happens() {
         assert!(found.len() <= most, "{} series of {count} devices, {most} allowed", found.len());
         for index in 0..count.min(20) {
             let label = format!("device=\"mlx5_{index}\"");
-            let errors = |key: &&String| key.starts_with("fabricscope_verbs_errors_total");
+            // Those that have bounds of their own.
+            let errors = |key: &&String| {
+                let apart = ["verbs_errors_total", "health_events_total", "rdma_resource", "rdma_gid_info"];
+                apart.iter().any(|name| key.starts_with(&format!("fabricscope_{name}")))
+            };
             let own = found.keys().filter(|key| key.contains(&label)).filter(|key| !errors(key)).count();
             assert!(own <= 60, "{own} series of one device");
         }
@@ -232,10 +246,19 @@ fn every_metric_of_the_table_can_appear() {
     let snapshot = Snapshot {
         errors: full(0).errors[..4].to_vec(),
         device_events: full(0).device_events[..1].to_vec(),
+        health: full(0).health[..1].to_vec(),
+        napi: full(0).napi[..1].to_vec(),
+        drops: full(0).drops[..1].to_vec(),
         ..full(1)
     };
-    let mut found = series(&netdevs::page_with(1, Some(&snapshot), &fake::hooks(), &fake::devices(9)));
+    let mut devices = fake::devices(12);
+    let gid = Gid { index: 3, gid: "fe80::1".parse().unwrap(), kind: Some(GidType::RoceV2), netdev: None };
+    devices.devices[0].ports[0].gids = GidTable::of(vec![gid]);
+    let mut found = series(&netdevs::page_with(1, Some(&snapshot), &fake::hooks(), &devices));
     found.extend(series(&page_of_counters(&mut Metrics::default(), &all_counters(1), 1)));
+    let mut alone = Page::default();
+    health::add_resources(&mut alone, &mut Seats::default(), &all_counters(1).readout.resources);
+    found.extend(series(&alone.text().unwrap()));
     for row in TABLE {
         let name = if row.kind == Kind::Histogram { format!("{}_bucket", row.name) } else { row.name.to_owned() };
         assert!(found.keys().any(|key| key.split('{').next() == Some(&name)), "{name} is not on the page");
@@ -252,7 +275,7 @@ fn promtool_has_nothing_to_say() {
 }
 
 /// Hands the page to promtool, where there is one.
-pub(super) fn promtool(page: &str) {
+fn promtool(page: &str) {
     let child = Command::new("promtool")
         .args(["check", "metrics"])
         .stdin(Stdio::piped())

@@ -9,6 +9,7 @@ mod calls;
 mod counters;
 mod daemon;
 mod drivers;
+mod health;
 mod leftovers;
 mod load;
 mod nic;
@@ -26,7 +27,7 @@ macro_rules! kernels {
             use tests::scenario::Run;
 
             use crate::{
-                bare, bursts, bursts_roce, calls, counters, daemon, drivers, leftovers, load, nic, notices, pause, programs,
+                bare, bursts, bursts_roce, calls, counters, daemon, drivers, health, leftovers, load, nic, notices, pause, programs,
                 reload, requests,
             };
 
@@ -36,6 +37,7 @@ macro_rules! kernels {
             static PROGRAMS: Run = Run::new($kernel, &programs::SCENARIO);
             static DAEMON: Run = Run::new($kernel, &daemon::SCENARIO);
             static DRIVERS: Run = Run::new($kernel, &drivers::SCENARIO);
+            static HEALTH: Run = Run::new($kernel, &health::SCENARIO);
             static LEFTOVERS: Run = Run::new($kernel, &leftovers::SCENARIO);
             static NOTICES: Run = Run::new($kernel, &notices::SCENARIO);
             static RELOAD: Run = Run::new($kernel, &reload::SCENARIO);
@@ -65,6 +67,7 @@ macro_rules! kernels {
                 a_hanging_call_shows_while_it_hangs: daemon::hanging(&DAEMON),
                 hooks_attach_when_tracefs_is_mounted_later: daemon::mounted_later(&DAEMON),
                 every_row_attaches_whose_function_is_there: drivers::all(&DRIVERS),
+                the_devices_of_drivers_are_found: drivers::devices_of_drivers(&DRIVERS),
                 the_default_set_attaches_and_nothing_else: drivers::default_set(&DRIVERS),
                 hooks_attach_by_what_misses_nothing: drivers::means(&DRIVERS),
                 hooks_do_not_hold_drivers: drivers::drivers_are_not_held(&DRIVERS),
@@ -103,6 +106,16 @@ macro_rules! kernels {
                 the_nic_comes_and_goes: nic::comes_and_goes(&NIC),
                 the_nic_gets_into_trouble: nic::trouble(&NIC),
                 the_nic_can_be_another_drivers: nic::another_driver(&NIC),
+                a_nic_that_is_not_well_is_told: health::told(&HEALTH),
+                a_driver_s_own_function_names_its_device: health::driver(&HEALTH),
+                trouble_is_filtered_by_device: health::filtered(&HEALTH),
+                ordinary_work_is_no_trouble: health::quiet(&HEALTH),
+                trouble_is_counted: health::counted(&HEALTH),
+                dropped_packets_are_counted_by_reason: health::drops(&HEALTH),
+                a_receiver_that_does_not_follow_is_counted: health::napi(&HEALTH),
+                objects_are_counted_against_their_limits: health::resources(&HEALTH),
+                addresses_are_told_with_their_index: health::gids(&HEALTH),
+                counting_may_be_switched_off: health::switched_off(&HEALTH),
                 sampled_rocev2_is_what_the_driver_counts: bursts_roce::packets(&ROCE),
                 lost_rocev2_shows_as_sent_again: bursts_roce::losses(&ROCE),
                 sampled_packets_are_all_there_are: bursts::conserved(&BURSTS),

@@ -1,13 +1,11 @@
-//! The series of counters: names of the catalogue, within their bounds, pause by direction.
+//! The series of NIC and RDMA counters.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::tests::{full, promtool, series};
 use super::*;
 use crate::counters::catalogue::{self, Source};
 use crate::counters::readout::{Kind as OfDevice, Place, Readout, Series, Subject};
-use crate::daemon::fake;
 
 /// A page with the counters of so many RDMA devices, each with a network device.
 pub(super) fn page_of_counters(metrics: &mut Metrics, latest: &Latest, devices: u32) -> String {
@@ -32,6 +30,9 @@ pub(super) fn all_counters(devices: u32) -> Latest {
         subjects: vec![],
         series: vec![],
         shown: vec![],
+        resources: (0..devices)
+            .map(|index| Used { device: format!("mlx5_{index}"), kind: "qp".into(), count: 3, limit: Some(64) })
+            .collect(),
         durations: vec![(Source::Counters, Duration::from_millis(2))],
         counters: 0,
     };
@@ -81,7 +82,8 @@ fn counters_stand_under_the_catalogue_s_names_within_their_bounds() {
         for index in 0..count.min(9) {
             let (device, netdev) = (format!("{{device=\"mlx5_{index}\""), format!("{{netdev=\"eth{index}\""));
             let of = |label: &str, part: &str| {
-                let own = |key: &&String| key.contains(label) && !key.contains("_errors_total") && key.contains(part);
+                let apart = |key: &&String| ["_errors_total", "rdma_resource"].iter().any(|name| key.contains(name));
+                let own = |key: &&String| key.contains(label) && !apart(key) && key.contains(part);
                 found.keys().filter(own).count()
             };
             assert!(of(&device, "") <= 60 && of(&device, "rdma_received_bytes") == 1, "{}", of(&device, ""));
