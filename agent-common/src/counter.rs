@@ -33,8 +33,17 @@ pub const HISTOGRAM_FULL: u32 = 7;
 /// A failing layer that found a call's chain full.
 pub const CHAIN_FULL: u32 = 8;
 
+/// A health event that found no room in the ring buffer.
+pub const RING_HEALTH: u32 = 9;
+/// A health event whose device and part had no room in the table of counters.
+pub const HEALTH_FULL: u32 = 10;
+/// A poll that used up its budget, of a network device that had no room in the table of counters.
+pub const NAPI_FULL: u32 = 11;
+/// A dropped packet whose network device and reason had no room in the table of counters.
+pub const DROPS_FULL: u32 = 12;
+
 /// Every counter of the kernel side.
-pub const TABLE: [Counter; 9] = [
+pub const TABLE: [Counter; 13] = [
     Counter { slot: RING_VERBS, program: "verbs", stage: "ring", reason: "no_space" },
     Counter { slot: RING_CM, program: "cm", stage: "ring", reason: "no_space" },
     Counter { slot: RING_DEVICE, program: "device", stage: "ring", reason: "no_space" },
@@ -44,6 +53,10 @@ pub const TABLE: [Counter; 9] = [
     Counter { slot: ERRORS_FULL, program: "verbs", stage: "errors", reason: "table_full" },
     Counter { slot: HISTOGRAM_FULL, program: "verbs", stage: "histogram", reason: "table_full" },
     Counter { slot: CHAIN_FULL, program: "verbs", stage: "chain", reason: "table_full" },
+    Counter { slot: RING_HEALTH, program: "health", stage: "ring", reason: "no_space" },
+    Counter { slot: HEALTH_FULL, program: "health", stage: "counters", reason: "table_full" },
+    Counter { slot: NAPI_FULL, program: "napi", stage: "counters", reason: "table_full" },
+    Counter { slot: DROPS_FULL, program: "drops", stage: "counters", reason: "table_full" },
 ];
 
 #[cfg(test)]

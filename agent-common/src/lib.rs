@@ -7,6 +7,7 @@
 
 pub mod bucket;
 pub mod counter;
+pub mod health;
 pub mod histogram;
 pub mod hook;
 pub mod record;

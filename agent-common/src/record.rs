@@ -27,6 +27,8 @@ pub mod kind {
     pub const CM: u32 = 2;
     /// [`super::DeviceRecord`].
     pub const DEVICE: u32 = 3;
+    /// [`crate::health::HealthRecord`].
+    pub const HEALTH: u32 = 4;
 }
 
 /// What a returning call is.

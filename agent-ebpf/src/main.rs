@@ -21,6 +21,8 @@ mod cm;
 #[cfg(target_arch = "bpf")]
 mod device;
 #[cfg(target_arch = "bpf")]
+mod health;
+#[cfg(target_arch = "bpf")]
 mod maps;
 #[cfg(target_arch = "bpf")]
 mod read;

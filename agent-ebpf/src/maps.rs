@@ -1,9 +1,10 @@
 //! Every map, and the only functions that touch one.
 //!
-//! Kernel memory: 25 MiB at 256 possible CPUs, 5 MiB at 2, of which 4 do not depend on the CPUs. `fabricscope hooks`
+//! Kernel memory: 27 MiB at 256 possible CPUs, 5 MiB at 2, of which 4 do not depend on the CPUs. `fabricscope hooks`
 //! computes it for the host it runs on.
 
 use agent_common::counter;
+use agent_common::health::{self, DevicePath, DropKey, HealthKey, HealthRecord, NETDEV, PATHS};
 use agent_common::histogram::BUCKETS;
 use agent_common::record::{
     Call, CmRecord, DeviceEventKey, DeviceRecord, ErrorKey, FailureRecord, Qp, QpKey, VerbCounterKey, VerbCounters,
@@ -37,6 +38,21 @@ static DEVICE_EVENTS: PerCpuHashMap<DeviceEventKey, u64> = PerCpuHashMap::with_m
 /// QPs whose creation was seen. The oldest make room for new ones.
 #[map]
 static QPS: LruHashMap<QpKey, Qp> = LruHashMap::with_max_entries(8192, 0);
+/// Health events by device, part and hook.
+#[map]
+static HEALTH: PerCpuHashMap<HealthKey, u64> = PerCpuHashMap::with_max_entries(256, 0);
+/// Polls that used up their budget, by network device.
+#[map]
+static NAPI: PerCpuHashMap<[u8; NETDEV], u64> = PerCpuHashMap::with_max_entries(128, 0);
+/// Dropped packets by network device and reason.
+#[map]
+static DROPS: PerCpuHashMap<DropKey, u64> = PerCpuHashMap::with_max_entries(512, 0);
+/// Where health hooks find what they read; one value, written as the settings are.
+#[map]
+static HEALTH_SETTINGS: Array<health::Settings> = Array::with_max_entries(1, 0);
+/// By the hook's number: how to get from a function's first argument to its device.
+#[map]
+static HEALTH_PATHS: Array<DevicePath> = Array::with_max_entries(PATHS as u32, 0);
 /// Events on their way to user space.
 #[map]
 static EVENTS: RingBuf = RingBuf::with_byte_size(1 << 20, 0);
@@ -178,6 +194,62 @@ pub(crate) fn send_cm(record: &CmRecord) {
 pub(crate) fn send_device(record: &DeviceRecord) {
     if EVENTS.output::<DeviceRecord>(record, 0).is_err() {
         lost(counter::RING_DEVICE);
+    }
+}
+
+/// Where health hooks find what they read; `None` if the operator has stopped everything.
+#[inline(always)]
+pub(crate) fn health_settings() -> Option<&'static health::Settings> {
+    settings().and(HEALTH_SETTINGS.get(0))
+}
+
+/// How a hook gets from its function's first argument to the device; `None` if that is not known on this kernel.
+#[inline(always)]
+pub(crate) fn device_path(hook: u16) -> Option<&'static DevicePath> {
+    HEALTH_PATHS.get(u32::from(hook)).filter(|path| path.known != 0)
+}
+
+/// Counts a health event.
+#[inline(always)]
+pub(crate) fn count_health(key: &HealthKey) {
+    if add(HEALTH.get_ptr_mut(key), 1) {
+        return;
+    }
+    let _ = HEALTH.insert(key, &0, u64::from(BPF_NOEXIST));
+    if !add(HEALTH.get_ptr_mut(key), 1) {
+        lost(counter::HEALTH_FULL);
+    }
+}
+
+/// Counts a poll that used up its budget.
+#[inline(always)]
+pub(crate) fn count_napi(netdev: &[u8; NETDEV]) {
+    if add(NAPI.get_ptr_mut(netdev), 1) {
+        return;
+    }
+    let _ = NAPI.insert(netdev, &0, u64::from(BPF_NOEXIST));
+    if !add(NAPI.get_ptr_mut(netdev), 1) {
+        lost(counter::NAPI_FULL);
+    }
+}
+
+/// Counts a dropped packet.
+#[inline(always)]
+pub(crate) fn count_drop(key: &DropKey) {
+    if add(DROPS.get_ptr_mut(key), 1) {
+        return;
+    }
+    let _ = DROPS.insert(key, &0, u64::from(BPF_NOEXIST));
+    if !add(DROPS.get_ptr_mut(key), 1) {
+        lost(counter::DROPS_FULL);
+    }
+}
+
+/// Sends a health event.
+#[inline(always)]
+pub(crate) fn send_health(record: &HealthRecord) {
+    if EVENTS.output::<HealthRecord>(record, 0).is_err() {
+        lost(counter::RING_HEALTH);
     }
 }
 

@@ -2,7 +2,7 @@
 
 use core::mem::MaybeUninit;
 
-use aya_ebpf::helpers::generated::{bpf_probe_read_kernel, bpf_probe_read_user};
+use aya_ebpf::helpers::generated::{bpf_probe_read_kernel, bpf_probe_read_kernel_str, bpf_probe_read_user};
 use aya_ebpf::helpers::{bpf_probe_read_kernel as read_kernel, bpf_probe_read_user as read_user};
 
 use agent_common::settings::UNKNOWN;
@@ -61,6 +61,23 @@ pub(crate) unsafe fn kernel_bytes<const N: u32>(target: *mut u8, base: u64, offs
     }
     // SAFETY: the helper checks the source; the caller answers for the target.
     unsafe { bpf_probe_read_kernel(target.cast(), N, (base + u64::from(offset)) as *const _) == 0 }
+}
+
+/// Copies the text at an address of kernel memory, cut to the target's length; what follows it in the target stays.
+#[inline(always)]
+pub(crate) fn kernel_text<const N: usize>(target: &mut [u8; N], address: u64) {
+    if address != 0 {
+        // SAFETY: the helper checks the source, and the target has N bytes.
+        let _ = unsafe { bpf_probe_read_kernel_str(target.as_mut_ptr().cast(), N as u32, address as *const _) };
+    }
+}
+
+/// Copies the text of a trace event's record: its field says in the lower half where it stands in the record.
+#[inline(always)]
+pub(crate) fn event_text<const N: usize>(target: &mut [u8; N], record: u64, field: u32) {
+    if let Some(place) = kernel::<u32>(record, field) {
+        kernel_text(target, record + u64::from(place & 0xffff));
+    }
 }
 
 /// Clears a value word by word. The compiler would make its own clearing a call to a loop over bytes, some six

@@ -8,6 +8,7 @@ use std::time::SystemTime;
 
 use agent_common::verb::VerbKey;
 
+use crate::health::HealthEvent;
 use crate::host::process::Process;
 use crate::probes::Layer;
 use crate::verbs::request::types::Request;
@@ -21,6 +22,8 @@ pub(crate) enum Event {
     Cm(CmEvent),
     /// A device, port or resource reported something.
     Device(DeviceEvent),
+    /// A driver or the kernel said something about a NIC.
+    Health(Box<HealthEvent>),
 }
 
 /// A layer that failed.

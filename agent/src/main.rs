@@ -8,6 +8,7 @@ mod daemon;
 #[cfg(test)]
 mod documentation;
 mod event;
+mod health;
 mod host;
 mod kernel;
 mod log;

@@ -1,5 +1,7 @@
 //! What `fabricscope trace verbs` prints: its JSON lines, and the numbers of its summary.
 
+use std::collections::BTreeMap;
+
 use anyhow::{Context as _, Result};
 use serde::Deserialize;
 use serde_json::Value;
@@ -63,7 +65,7 @@ pub struct Link {
 /// An event of `trace cm` or `trace device`.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Eq)]
 pub struct Notice {
-    /// `cm` or `device`.
+    /// `cm`, `device` or `health`.
     pub kind: String,
     /// Its name: `rejected`, `port_err`.
     pub event: String,
@@ -77,6 +79,17 @@ pub struct Notice {
     pub reason: Option<String>,
     /// The address and port that were asked for.
     pub destination: Option<String>,
+    /// The network device.
+    pub netdev: Option<String>,
+    /// The device's address on its bus.
+    pub pci: Option<String>,
+    /// The part of it that reports.
+    pub reporter: Option<String>,
+    /// What the driver says in words.
+    pub message: Option<String>,
+    /// The numbers that came with it.
+    #[serde(default)]
+    pub values: BTreeMap<String, i64>,
 }
 
 /// A call that hangs, as `trace verbs --stuck` tells it.

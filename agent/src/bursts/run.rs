@@ -13,7 +13,7 @@ use crate::config::limits;
 use crate::kernel::sampler::Options;
 
 /// How long before its start a run attaches.
-const READY: DurationNs = DurationNs(2_000_000_000);
+const READY: DurationNs = DurationNs(5_000_000_000);
 
 /// How long a run looks at nothing else, at most.
 const PAUSE: Duration = Duration::from_millis(100);

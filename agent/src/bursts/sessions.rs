@@ -177,6 +177,10 @@ struct Worker<C> {
     updates_lost: u64,
     /// What the programs of devices that are gone came to.
     gone: ProgramAccount,
+    /// The last readings of devices that are gone, not handed on yet.
+    farewells: Vec<Read>,
+    /// By how much the wall clock was set, not handed on yet.
+    steps: Option<i64>,
     looked: Option<Instant>,
     totalled: Option<Instant>,
 }
@@ -197,6 +201,8 @@ impl<C: Clocks> Worker<C> {
             undelivered: BTreeMap::new(),
             updates_lost: 0,
             gone: ProgramAccount::default(),
+            farewells: Vec::new(),
+            steps: None,
             looked: None,
             totalled: None,
         }
@@ -223,6 +229,9 @@ impl<C: Clocks> Worker<C> {
             let _ = poll(&mut fds, Some(&timespec(wait)));
             let [stop, ring] = fds.map(|fd| !fd.revents().is_empty());
             if stop {
+                // The last reading tells the totals too.
+                self.totalled = None;
+                self.drain(Instant::now());
                 return;
             }
             rung |= ring && bell.has_rung();
@@ -252,14 +261,7 @@ impl<C: Clocks> Worker<C> {
         let sampled = |chosen: &&Chosen| matches!(chosen.verdict, Verdict::Sample(_));
         let kept: BTreeMap<u32, &str> =
             chosen.iter().filter(sampled).map(|chosen| (chosen.link.ifindex, &*chosen.link.name)).collect();
-        let gone = &mut self.gone;
-        self.devices.retain(|index, (device, _)| {
-            let keep = kept.get(index) == Some(&device.netdev());
-            if !keep {
-                add(gone, device.account());
-            }
-            keep
-        });
+        self.part(&kept);
         let slots = if kept.len() >= limits::BURST_DEVICES_MANY { SLOTS_MANY } else { SLOTS };
         let faults: Vec<Fault> = chosen
             .iter()
@@ -273,6 +275,20 @@ impl<C: Clocks> Worker<C> {
             self.states = states;
             self.untold = true;
         }
+    }
+
+    /// Lets go of the devices that are not kept, with a last reading of each.
+    fn part(&mut self, kept: &BTreeMap<u32, &str>) {
+        let window = self.placing.window(&self.clocks);
+        let gone = self.devices.extract_if(.., |index, (device, _)| kept.get(index) != Some(&device.netdev()));
+        for (index, (mut device, _)) in gone {
+            let piece = device.read(|| self.clocks.monotonic());
+            let mut series = device.series(&piece, &window);
+            series.lost = series.lost.saturating_add(self.undelivered.remove(&index).unwrap_or_default());
+            add(&mut self.gone, device.account());
+            self.farewells.push(Read { series, totals: Some(device.totals()) });
+        }
+        self.steps = window.step_ns.or(self.steps);
     }
 
     /// Attaches to a device, unless that was done before, and keeps its line rate up to date.
@@ -324,7 +340,8 @@ impl<C: Clocks> Worker<C> {
         if totals_due {
             self.totalled = Some(now);
         }
-        let mut reads = Vec::with_capacity(pieces.len());
+        let mut reads = std::mem::take(&mut self.farewells);
+        let step_ns = self.steps.take().or(window.step_ns);
         let mut counts = Vec::with_capacity(pieces.len());
         for (index, piece) in pieces.into_iter().filter(|(_, piece)| !piece.range.is_empty()) {
             let Some((device, _)) = self.devices.get(&index) else { continue };
@@ -340,14 +357,7 @@ impl<C: Clocks> Worker<C> {
             runs
         });
         let devices = self.untold.then(|| self.states.clone());
-        let update = Update {
-            devices,
-            reads,
-            runs,
-            took: now.elapsed(),
-            step_ns: window.step_ns,
-            updates_lost: self.updates_lost,
-        };
+        let update = Update { devices, reads, runs, took: now.elapsed(), step_ns, updates_lost: self.updates_lost };
         match self.updates.try_send(update) {
             Ok(()) => self.untold = false,
             Err(TrySendError::Closed(_)) => return false,

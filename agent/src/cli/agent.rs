@@ -7,12 +7,14 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, SystemTime};
 
+use analysis::burst::Share;
 use anyhow::Context as _;
 use terminal_size::terminal_size;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 use tracing::level_filters::LevelFilter;
 
+use super::bursts::show::with_plot;
 use crate::bursts::device::Origin;
 use crate::bursts::recorder::{self, Recorder};
 use crate::bursts::sessions::{KernelHost, Sessions};
@@ -31,6 +33,7 @@ use crate::daemon::{http, tracer::TracerSource};
 use crate::host::kernel::KernelFacts;
 use crate::log::Log;
 use crate::rpc::{server, socket::Socket};
+use crate::terminal::Paper;
 
 /// Columns where the terminal does not say.
 const COLUMNS: usize = 80;
@@ -105,6 +108,8 @@ async fn serve<S: Source>(
     announce(&source, &info);
     let bursts = config.bursts.as_ref().and_then(|wish| sampling(wish, &config, &info));
     let counters = counters(&config).context("starting to read NIC and RDMA counters")?;
+    let recorder = bursts.as_ref().and_then(|sampling| sampling.bursts.recorder.clone()).filter(|_| args.summary);
+    let threshold = config.bursts.as_ref().map(|bursts| bursts.threshold).unwrap_or_default();
     let setup = Setup { source, config, bursts, info, log, summary, counters, run_for: args.run_for, signals };
     let (daemon, handle, asker) = Daemon::new(setup);
     if let Some(listener) = listener {
@@ -119,6 +124,10 @@ async fn serve<S: Source>(
     });
     let source = daemon.run().await;
     drop(stop);
+    if let Some(recorder) = recorder {
+        // A reader that is gone has seen enough.
+        let _ = tell(&recorder, threshold, &mut io::stdout().lock());
+    }
     if let Some(calls) = calls {
         match timeout(limits::SHUTDOWN, calls).await {
             Ok(ended) => ended.context("serving the socket")?.context("serving the socket")?,
@@ -184,6 +193,16 @@ fn sampling(wish: &Bursts, config: &Config, info: &Info) -> Option<Sampling> {
             None
         }
     }
+}
+
+/// The bursts of each sampled device, with a plot: how a run with a summary ends.
+fn tell(recorder: &Recorder, threshold: Share, out: &mut impl Write) -> io::Result<()> {
+    for netdev in recorder.netdevs().iter().take(limits::DEVICES_TOLD) {
+        if let Some(series) = recorder.last(netdev, limits::TOLD) {
+            write!(out, "\n{}", with_plot(series, threshold, Paper::of_stdout()))?;
+        }
+    }
+    out.flush()
 }
 
 fn recorder(wish: &Bursts) -> recorder::Settings {

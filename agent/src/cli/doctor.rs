@@ -5,6 +5,7 @@ mod features;
 mod kernel_checks;
 mod rdma_checks;
 mod render;
+mod sampler_checks;
 
 use std::io::Write;
 use std::process::ExitCode;

@@ -98,7 +98,7 @@ pub(crate) fn run(args: &HooksArgs) -> anyhow::Result<ExitCode> {
     let tracer = Tracer::start(&Options {
         roots: args.roots.clone(),
         latency: true,
-        subjects: vec![Subject::Verbs, Subject::Cm, Subject::Device],
+        subjects: Subject::ALL.to_vec(),
         all: args.all,
         fexit: !args.no_fexit,
     })?;

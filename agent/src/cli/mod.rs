@@ -34,7 +34,7 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Failed verbs calls, connection manager and device events, as they happen.
+    /// Failed verbs calls, events of devices and connections, and NICs that are not well.
     #[command(subcommand)]
     Trace(trace::Trace),
     /// What devices sent and received, sample by sample: bursts, utilisation, contention.

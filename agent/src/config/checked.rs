@@ -40,6 +40,12 @@ pub(crate) struct Config {
     pub(crate) cm: bool,
     /// Device events are traced.
     pub(crate) device: bool,
+    /// What drivers and the kernel say about NICs that are not well.
+    pub(crate) health: bool,
+    /// Polls that used up their budget are counted.
+    pub(crate) napi: bool,
+    /// Dropped packets are counted by reason.
+    pub(crate) drops: bool,
     /// The burst sampler; `None` if it is off.
     pub(crate) bursts: Option<Bursts>,
     /// NIC and RDMA counters are read.
@@ -106,6 +112,9 @@ fn config(reader: &mut Reader) -> Config {
         stuck_after: reader.duration("verbs.stuck_after", SECOND, SECOND..=DAY),
         cm: reader.switch("cm.enabled", true),
         device: reader.switch("device.enabled", true),
+        health: reader.switch("health.enabled", true),
+        napi: reader.switch("health.napi", false),
+        drops: reader.switch("health.drops", true),
         bursts: bursts::check(reader),
         metrics: metrics_on.then_some(metrics),
         socket: socket_on.then_some(socket),

@@ -43,6 +43,12 @@ pub(crate) const LINKS_EVERY: Duration = Duration::from_secs(10);
 /// Network devices that are accounted for apart, those that are gone too; further ones share one account.
 pub(crate) const NETDEV_ACCOUNTS: usize = 32;
 
+/// How much of the last time is told when a run with a summary ends.
+pub(crate) const TOLD: DurationNs = DurationNs(60_000_000_000);
+
+/// Network devices that are told of then.
+pub(crate) const DEVICES_TOLD: usize = 4;
+
 /// How far ahead the start of a run may lie.
 pub(crate) const RUN_AHEAD: DurationNs = DurationNs(24 * 3_600_000_000_000);
 
@@ -131,7 +137,7 @@ pub(crate) const COUNTER_PACES_UNTIL_OLD: u32 = 3;
 /// How often the rest of a counter that cannot be read is doubled, from one reading to 63.
 pub(crate) const COUNTER_REST_DOUBLINGS: u32 = 6;
 
-/// Errors in one reading, at least half of what was asked, for which a device is left alone.
+/// Errors in one reading, and nothing else, for which a device is left alone.
 pub(crate) const QUARANTINE_ERRORS: usize = 3;
 
 /// For how long it is left alone the first time.
@@ -163,6 +169,24 @@ pub(crate) const SERIES: usize = 1500;
 
 /// Series of errors by device, verb, layer and errno; those over it are counted under `errno="other"`.
 pub(crate) const SERIES_ERRORS: usize = 128;
+
+/// GIDs of one RDMA device that are told, those of RoCE v2 with an IPv4 address first; `ibv_devinfo -v` lists all.
+pub(crate) const GIDS_PER_DEVICE: usize = 4;
+
+/// Series of GIDs, all devices together; those over it are left out and counted as such.
+pub(crate) const SERIES_GIDS: usize = 40;
+
+/// Series of the objects that devices hold, and as many of their limits; those over it are left out and counted as such.
+pub(crate) const SERIES_RESOURCES: usize = 60;
+
+/// Series of health events; those over it are counted under `event="other"`.
+pub(crate) const SERIES_HEALTH: usize = 64;
+
+/// Network devices with a series of their own for polls that used up their budget; further ones share one.
+pub(crate) const SERIES_NAPI: usize = 32;
+
+/// Series of dropped packets by network device and reason; those over it are counted under `reason="other"`.
+pub(crate) const SERIES_DROPS: usize = 48;
 
 /// Verbs that have a histogram of their own; further ones share that of `verb="other"`.
 pub(crate) const HISTOGRAM_VERBS: usize = 8;

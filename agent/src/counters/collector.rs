@@ -11,6 +11,7 @@ use super::discover::{Search, fingerprint};
 use super::filter::Filter;
 use super::readout::{Kind, Readout, Series};
 use crate::config::limits;
+use crate::health::resources::Used;
 use crate::host::roots::Roots;
 
 /// The reader.
@@ -49,6 +50,7 @@ impl Collector {
             counters: gathered.asked,
             series: series(gathered.parts),
             shown: gathered.shown,
+            resources: self.resources(),
             durations: durations.into_iter().collect(),
         }
     }
@@ -76,6 +78,14 @@ impl Collector {
             }
             self.devices.push(device);
         }
+    }
+
+    /// Of the devices that are read: a filter leaves out the others.
+    fn resources(&self) -> Vec<Used> {
+        let is_read = |used: &Used| self.devices.iter().any(|d| d.kind == Kind::Rdma && d.name == used.device);
+        let mut resources = self.statistics.resources();
+        resources.retain(is_read);
+        resources
     }
 
     fn kept(&self) -> usize {

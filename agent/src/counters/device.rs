@@ -41,9 +41,10 @@ impl Quarantine {
         self.until.and_then(|until| until.checked_duration_since(now)).filter(|left| !left.is_zero())
     }
 
-    /// What a reading says: errors of the device itself, of so many counters asked.
+    /// What a reading says: errors of the device itself, of so many counters asked. One that still answers is not left
+    /// alone: what fails there rests by itself.
     fn judge(&mut self, errors: usize, asked: usize, why: &str, now: Instant) -> bool {
-        if errors < limits::QUARANTINE_ERRORS || errors * 2 < asked {
+        if errors < limits::QUARANTINE_ERRORS || errors < asked {
             if asked > 0 {
                 *self = Self::default();
             }
@@ -128,7 +129,7 @@ impl Device {
                 tracing::info!("counter {} of {} cannot be read: {}", failed.name, self.name, failed.failure);
             }
         }
-        let why = format!("{errors} of {} counters answered with errors, such as {why}", gathered.asked - asked);
+        let why = format!("all of {errors} counters answered with errors, such as {why}");
         if self.quarantine.judge(errors, gathered.asked - asked, &why, now) {
             let left = self.quarantine.left(now).unwrap_or_default().as_secs();
             tracing::warn!("{} is left alone for {left} s: {why}", self.name);
@@ -162,13 +163,13 @@ mod tests {
     }
 
     #[test]
-    fn a_device_is_left_alone_for_errors_of_most_of_its_counters() {
+    fn a_device_is_left_alone_for_errors_of_all_its_counters() {
         check(0, 40, false);
         check(1, 1, false);
         check(limits::QUARANTINE_ERRORS - 1, limits::QUARANTINE_ERRORS, false);
         check(limits::QUARANTINE_ERRORS, limits::QUARANTINE_ERRORS, true);
-        check(20, 40, true);
-        check(19, 40, false);
+        check(40, 40, true);
+        check(39, 40, false);
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::io;
 
 use super::Statistics;
 use super::netlink::{self, Rdma};
+use crate::health::resources::{self, Used};
 use crate::kernel::Ethtool;
 
 /// The kernel.
@@ -36,6 +37,11 @@ impl Statistics for Kernel {
 
     fn priorities(&self, netdev: &str) -> Option<u8> {
         netlink::priorities(netdev)
+    }
+
+    fn resources(&self) -> Vec<Used> {
+        // A kernel that does not answer has none to tell.
+        self.rdma.as_ref().and_then(|rdma| resources::read(rdma).ok()).unwrap_or_default()
     }
 
     fn names(&self, netdev: &str) -> io::Result<Vec<String>> {

@@ -21,6 +21,8 @@ pub(crate) mod value;
 
 use std::io;
 
+use crate::health::resources::Used;
+
 /// How the kernel is asked about a network device by its name.
 pub(crate) trait Statistics: Send {
     /// Its index; `None` if there is no such device here.
@@ -31,6 +33,9 @@ pub(crate) trait Statistics: Send {
 
     /// Priorities with flow control, one bit each; `None` where the device does not say.
     fn priorities(&self, netdev: &str) -> Option<u8>;
+
+    /// Objects that RDMA devices hold; none where the kernel does not tell.
+    fn resources(&self) -> Vec<Used>;
 
     /// The names of the driver's own statistics.
     ///

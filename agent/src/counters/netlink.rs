@@ -78,15 +78,24 @@ impl Rdma {
     ///
     /// The kernel's.
     pub(crate) fn devices(&self) -> io::Result<Vec<RdmaDevice>> {
-        let mut devices = Vec::new();
-        send(&self.socket, &message(RDMA_GET, REQUEST | DUMP, &[]), SendFlags::empty())?;
+        Ok(self.list(RDMA_GET)?.iter().filter_map(|body| device_in(body)).collect())
+    }
+
+    /// The attributes of everything that is listed in answer to a command (a message's type).
+    ///
+    /// # Errors
+    ///
+    /// The kernel's.
+    pub(crate) fn list(&self, command: u16) -> io::Result<Vec<Vec<u8>>> {
+        let mut bodies = Vec::new();
+        send(&self.socket, &message(command, REQUEST | DUMP, &[]), SendFlags::empty())?;
         loop {
             let answer = receive(&self.socket)?;
             for (kind, body) in messages(&answer) {
                 match kind {
-                    DONE => return Ok(devices),
+                    DONE => return Ok(bodies),
                     ERROR => return Err(error_in(body)),
-                    _ => devices.extend(device_in(body)),
+                    _ => bodies.push(body.to_vec()),
                 }
             }
         }
@@ -117,11 +126,13 @@ fn counters_in(bytes: &[u8]) -> Vec<(String, u64)> {
     attributes(all).filter(|(kind, _)| *kind == ATTR_COUNTER).filter_map(|(_, entry)| counter(entry)).collect()
 }
 
-fn text(bytes: &[u8]) -> String {
+/// Text up to its zero.
+pub(crate) fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes.split(|byte| *byte == 0).next().unwrap_or_default()).into_owned()
 }
 
-fn long(bytes: &[u8]) -> Option<u64> {
+/// A number of 64 bits.
+pub(crate) fn long(bytes: &[u8]) -> Option<u64> {
     Some(u64::from_ne_bytes(bytes.get(..8)?.try_into().ok()?))
 }
 
@@ -201,7 +212,8 @@ fn messages(bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     })
 }
 
-fn attribute(body: &mut Vec<u8>, kind: u16, value: &[u8]) {
+/// Adds an attribute to a message.
+pub(crate) fn attribute(body: &mut Vec<u8>, kind: u16, value: &[u8]) {
     let length = u16::try_from(ATTRIBUTE + value.len()).unwrap_or(u16::MAX);
     body.extend(length.to_ne_bytes());
     body.extend(kind.to_ne_bytes());
@@ -210,7 +222,7 @@ fn attribute(body: &mut Vec<u8>, kind: u16, value: &[u8]) {
 }
 
 /// The attributes one after the other; what is cut off ends them.
-fn attributes(bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
+pub(crate) fn attributes(bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     let mut rest = bytes;
     std::iter::from_fn(move || {
         let length = usize::from(half(rest, 0)?);
@@ -221,7 +233,8 @@ fn attributes(bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     })
 }
 
-fn find(bytes: &[u8], kind: u16) -> Option<&[u8]> {
+/// The first attribute of this type.
+pub(crate) fn find(bytes: &[u8], kind: u16) -> Option<&[u8]> {
     attributes(bytes).find(|(found, _)| *found == kind).map(|(_, value)| value)
 }
 

@@ -92,7 +92,7 @@ mod tests {
         let place = Arc::new(Place { kind: Kind::Netdev, device: "eth0".to_owned(), port: None });
         let (row, source) = (row(name).expect("a row"), Source::Ethtool);
         let series = vec![Series { place, row, priority: None, value, saturated, epoch, source }];
-        Readout { at, subjects: vec![], series, shown: vec![], durations: vec![], counters: 1 }
+        Readout { at, subjects: vec![], series, shown: vec![], resources: vec![], durations: vec![], counters: 1 }
     }
 
     /// The rate over two seconds.

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::catalogue::{Row, Source};
 use super::value::Failure;
+use crate::health::resources::Used;
 
 /// Whether a subject is an RDMA device or a network device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -97,6 +98,8 @@ pub(crate) struct Readout {
     pub(crate) series: Vec<Series>,
     /// Everything as the drivers show it; empty unless asked for.
     pub(crate) shown: Vec<Shown>,
+    /// Objects that RDMA devices hold.
+    pub(crate) resources: Vec<Used>,
     /// How long each source took.
     pub(crate) durations: Vec<(Source, Duration)>,
     /// Counters whose files or names were read.

@@ -12,6 +12,7 @@ use super::Statistics;
 use super::collector::Collector;
 use super::filter::Filter;
 use super::readout::Readout;
+use crate::health::resources::Used;
 use crate::host::roots::Roots;
 
 /// A sysfs of our own, and what network devices answer.
@@ -41,6 +42,11 @@ impl Statistics for Answers {
 
     fn priorities(&self, _: &str) -> Option<u8> {
         self.priorities
+    }
+
+    fn resources(&self) -> Vec<Used> {
+        let used = |device: &str| Used { device: device.into(), kind: "qp".into(), count: 3, limit: Some(64) };
+        vec![used("mlx5_0"), used("filtered_0")]
     }
 
     fn rdma_index(&self, _: &str, node_guid: u64) -> Option<u32> {

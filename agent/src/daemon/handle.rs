@@ -182,7 +182,7 @@ pub(crate) struct Filter {
     pub(crate) pid: Option<u32>,
     /// The thread's name; lets only verbs events through.
     pub(crate) comm: Option<String>,
-    /// The RDMA device; lets no CM events through, which name none.
+    /// The RDMA device, for health events also the network device; lets no CM events through, which name none.
     pub(crate) device: Option<String>,
     /// The verb by name; lets only verbs events through.
     pub(crate) verb: Option<String>,
@@ -201,6 +201,7 @@ impl Filter {
             Event::Verbs(_) => Subject::Verbs,
             Event::Cm(_) => Subject::Cm,
             Event::Device(_) => Subject::Device,
+            Event::Health(_) => Subject::Health,
         };
         let of_a_call = self.pid.is_some()
             || self.comm.is_some()
@@ -212,6 +213,7 @@ impl Filter {
                 Event::Verbs(failure) => self.matches_failure(failure),
                 Event::Cm(_) => !of_a_call && self.device.is_none(),
                 Event::Device(event) => !of_a_call && (self.device.is_none() || self.device == event.device),
+                Event::Health(event) => !of_a_call && self.device.as_ref().is_none_or(|name| event.is_about(name)),
             }
     }
 

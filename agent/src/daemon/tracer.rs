@@ -30,11 +30,18 @@ impl TracerSource {
     ///
     /// If the kernel side cannot be loaded at all.
     pub(crate) fn start(config: &Config) -> anyhow::Result<Self> {
-        let subjects = [(Subject::Verbs, config.verbs), (Subject::Cm, config.cm), (Subject::Device, config.device)];
+        let wanted = |subject: &Subject| match subject {
+            Subject::Verbs => config.verbs,
+            Subject::Cm => config.cm,
+            Subject::Device => config.device,
+            Subject::Health => config.health,
+            Subject::Napi => config.health && config.napi,
+            Subject::Drops => config.health && config.drops,
+        };
         let mut tracer = Tracer::start(&Options {
             roots: config.roots.clone(),
             latency: config.latency,
-            subjects: subjects.into_iter().filter(|(_, on)| *on).map(|(subject, _)| subject).collect(),
+            subjects: Subject::ALL.into_iter().filter(wanted).collect(),
             all: config.hooks == HookSet::All,
             fexit: true,
         })

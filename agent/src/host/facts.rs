@@ -1,6 +1,7 @@
 //! All that is known of the host before anything is attached, as one piece of plain data.
 
 use super::kernel::KernelFacts;
+use super::links::{Link, links};
 use super::rdma::RdmaFacts;
 use super::roots::Roots;
 use super::symbols::Symbols;
@@ -22,6 +23,8 @@ pub(crate) struct HostFacts {
     pub(crate) kernel: KernelFacts,
     /// RDMA devices.
     pub(crate) rdma: RdmaFacts,
+    /// Network devices of this namespace; absent if the kernel does not tell.
+    pub(crate) netdevs: Option<Vec<Link>>,
     /// Which of [`ENTRY_FUNCTIONS`] are there; absent if /proc/kallsyms cannot be read.
     pub(crate) entry_functions: Option<Vec<EntryFunction>>,
     /// Whether a trial fexit program loaded and attached, with the error if not. Absent: not tried.
@@ -49,6 +52,7 @@ impl HostFacts {
         Self {
             entry_functions: symbols.map(|symbols| entry_functions(&symbols)),
             rdma: RdmaFacts::read(roots),
+            netdevs: links(&roots.sysfs).ok(),
             kernel,
             fexit: None,
             tcx: None,

@@ -84,6 +84,12 @@ impl GidTable {
     }
 
     #[cfg(test)]
+    /// A table of these.
+    pub(crate) fn of(gids: Vec<Gid>) -> Self {
+        Self { gids }
+    }
+
+    #[cfg(test)]
     /// The entry at an index. Absent if the index is empty or past the table: using it gives ENODATA or EINVAL.
     pub(crate) fn at(&self, index: u32) -> Option<&Gid> {
         self.gids.iter().find(|gid| gid.index == index)

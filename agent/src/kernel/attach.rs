@@ -89,10 +89,8 @@ impl Context {
     ///
     /// The state that says why it could not.
     pub(crate) fn attach(&mut self, object: &Object, number: u16, hook: &Hook) -> Result<Attached, State> {
-        match hook.program {
-            Program::Mlx5Command => return self.tracepoint(object, number, hook, "mlx5_command"),
-            Program::CmEvent => return self.tracepoint(object, number, hook, "cm_event"),
-            _ => {}
+        if let Some(program) = hook.tracepoint() {
+            return self.tracepoint(object, number, hook, program);
         }
         let mut last = None;
         for (module, function) in self.candidates(hook) {
@@ -131,7 +129,9 @@ impl Context {
 
     /// Why a row has nothing to attach to.
     fn absent(&self, hook: &Hook) -> State {
-        let loaded = hook.modules.iter().any(|module| self.symbols.of_module(module).next().is_some());
+        // A row of no module is one of the kernel itself.
+        let loaded = hook.modules.is_empty()
+            || hook.modules.iter().any(|module| self.symbols.of_module(module).next().is_some());
         if loaded {
             State::Unsupported(format!("this kernel has none of {}", hook.functions.join(", ")))
         } else {
@@ -179,7 +179,8 @@ impl Context {
             (read.as_ref()?, Some(vmlinux))
         };
         let (returns, _) = btf.signature(base, btf.function(function)?)?;
-        let event = matches!(hook.program, Program::DeviceEvent | Program::GidEvent);
+        // Programs that run at the entry do not read what the function returns.
+        let event = matches!(hook.program, Program::DeviceEvent | Program::GidEvent | Program::DriverHealth(_));
         let fits = event || returns_fit(hook.fails, returns);
         (!fits).then(|| format!("{function} returns {returns:?}, not what the table says"))
     }
@@ -211,6 +212,7 @@ impl Context {
         };
         for (at, program) in programs(hook).iter().map(|p| (p.tracing_at, p.tracing)) {
             let kind = Kind::Tracing { at, function: id, object: object_fd.as_ref().map(OwnedFd::as_fd) };
+            let program = program.ok_or("it would hold the driver's module")?;
             let loaded = object.program(program, hook.name, kind).map_err(text)?;
             let link = sys::link_tracing(loaded.as_fd(), at, cookie).map_err(text)?;
             attached.links.insert(0, link);
@@ -276,19 +278,22 @@ impl Context {
 /// One program of a hook, in its two forms.
 struct Step {
     tracing_at: Tracing,
-    tracing: &'static str,
+    /// `None` for rows that never have it.
+    tracing: Option<&'static str>,
     kprobe: &'static str,
 }
 
 const INNER: &[Step] =
-    &[Step { tracing_at: Tracing::Exit, tracing: "inner_exit_fexit", kprobe: "inner_exit_kretprobe" }];
+    &[Step { tracing_at: Tracing::Exit, tracing: Some("inner_exit_fexit"), kprobe: "inner_exit_kretprobe" }];
 /// The return first: an entry whose return is not seen would leave its record open.
 const BOUNDARY: &[Step] = &[
-    Step { tracing_at: Tracing::Exit, tracing: "syscall_exit_fexit", kprobe: "syscall_exit_kretprobe" },
-    Step { tracing_at: Tracing::Entry, tracing: "syscall_entry_fentry", kprobe: "syscall_entry_kprobe" },
+    Step { tracing_at: Tracing::Exit, tracing: Some("syscall_exit_fexit"), kprobe: "syscall_exit_kretprobe" },
+    Step { tracing_at: Tracing::Entry, tracing: Some("syscall_entry_fentry"), kprobe: "syscall_entry_kprobe" },
 ];
 const DEVICE: &[Step] =
-    &[Step { tracing_at: Tracing::Entry, tracing: "device_event_fentry", kprobe: "device_event_kprobe" }];
+    &[Step { tracing_at: Tracing::Entry, tracing: Some("device_event_fentry"), kprobe: "device_event_kprobe" }];
+/// Only drivers have such rows.
+const HEALTH: &[Step] = &[Step { tracing_at: Tracing::Entry, tracing: None, kprobe: "driver_health_kprobe" }];
 
 /// The programs a row runs, in the order in which they are attached.
 fn programs(hook: &Hook) -> &'static [Step] {
@@ -296,17 +301,15 @@ fn programs(hook: &Hook) -> &'static [Step] {
         Program::Syscall(_) => BOUNDARY,
         Program::DeviceEvent | Program::GidEvent => DEVICE,
         Program::Inner | Program::Framework => INNER,
-        Program::Mlx5Command | Program::CmEvent => &[],
+        Program::DriverHealth(_) => HEALTH,
+        _ => &[],
     }
 }
 
 /// The names of the kernel side's programs that a row may run, for comparing the table with the object.
 pub(crate) fn program_names(hook: &Hook) -> Vec<&'static str> {
-    match hook.program {
-        Program::Mlx5Command => vec!["mlx5_command"],
-        Program::CmEvent => vec!["cm_event"],
-        _ => programs(hook).iter().flat_map(|step| [step.tracing, step.kprobe]).collect(),
-    }
+    let functions = programs(hook).iter().flat_map(|step| step.tracing.into_iter().chain([step.kprobe]));
+    hook.tracepoint().into_iter().chain(functions).collect()
 }
 
 fn cookie(number: u16, hook: &Hook) -> Cookie {

@@ -2,6 +2,7 @@
 
 use std::borrow::Borrow;
 
+use agent_common::health::{NAME, NETDEV, PART};
 use agent_common::histogram::BUCKETS;
 use agent_common::record::{DEVICE_NAME, VerbCounters};
 use agent_common::settings::Settings;
@@ -10,8 +11,9 @@ use anyhow::Context as _;
 use aya::Pod;
 use aya::maps::{Array, HashMap, Map, MapData, MapError, PerCpuArray, PerCpuHashMap, PerCpuValues};
 
+use super::health::Told;
 use super::object::Object;
-use super::state::{ErrorRow, InFlight, Snapshot};
+use super::state::{ErrorRow, HealthCount, InFlight, Snapshot};
 
 /// Bytes of the values and keys (see `agent_common::record`).
 const CALL: usize = 200;
@@ -19,6 +21,8 @@ const VERB_KEY: usize = 16;
 const VERB_VALUE: usize = 4;
 const ERROR_KEY: usize = 16;
 const DEVICE_KEY: usize = 72;
+const HEALTH_KEY: usize = 56;
+const DROP_KEY: usize = 24;
 /// More entries than any map has: an iteration that is disturbed by deletions starts over, and must end all the same.
 const STEPS: usize = 20_000;
 
@@ -27,6 +31,8 @@ const _: () = {
     assert!(size_of::<Call>() == CALL && size_of::<VerbCounterKey>() == VERB_KEY);
     assert!(size_of::<VerbCounters>() == VERB_VALUE * 8 && size_of::<ErrorKey>() == ERROR_KEY);
     assert!(size_of::<DeviceEventKey>() == DEVICE_KEY);
+    use agent_common::health::{DropKey, HealthKey};
+    assert!(size_of::<HealthKey>() == HEALTH_KEY && size_of::<DropKey>() == DROP_KEY);
 };
 
 /// Gives the kernel side its settings.
@@ -44,7 +50,7 @@ pub(crate) fn set_settings(object: &mut Object, settings: &Settings) -> anyhow::
 /// # Errors
 ///
 /// If a map cannot be read.
-pub(crate) fn snapshot(object: &Object) -> anyhow::Result<Snapshot> {
+pub(crate) fn snapshot(object: &Object, told: &Told) -> anyhow::Result<Snapshot> {
     Ok(Snapshot {
         calls: calls(object.map("VERBS")?)?,
         errors: errors(object.map("ERRORS")?)?,
@@ -52,6 +58,9 @@ pub(crate) fn snapshot(object: &Object) -> anyhow::Result<Snapshot> {
         lost: array(object.map("LOST")?)?,
         cm_events: array(object.map("CM_EVENTS")?)?,
         device_events: device_events(object.map("DEVICE_EVENTS")?)?,
+        health: health(object.map("HEALTH")?)?,
+        napi: napi(object.map("NAPI")?)?,
+        drops: drops(object.map("DROPS")?, told)?,
         in_flight: in_flight(object.map("INFLIGHT")?)?,
     })
 }
@@ -89,6 +98,36 @@ fn device_events(map: &Map) -> anyhow::Result<Vec<(String, u32, u32, u64)>> {
     let row = |(key, values): &([u8; DEVICE_KEY], PerCpuValues<u64>)| {
         let name = text(key.get(..DEVICE_NAME).unwrap_or_default());
         (name, word(key, DEVICE_NAME), word(key, DEVICE_NAME + 4), values.iter().sum())
+    };
+    Ok(entries.iter().map(row).collect())
+}
+
+fn health(map: &Map) -> anyhow::Result<Vec<HealthCount>> {
+    let entries: Vec<([u8; HEALTH_KEY], PerCpuValues<u64>)> = entries(map)?;
+    let row = |(key, values): &([u8; HEALTH_KEY], PerCpuValues<u64>)| HealthCount {
+        hook: word(key, NAME + PART) as u16,
+        device: text(key.get(..NAME).unwrap_or_default()),
+        part: text(key.get(NAME..NAME + PART).unwrap_or_default()),
+        count: values.iter().sum(),
+    };
+    Ok(entries.iter().map(row).collect())
+}
+
+fn napi(map: &Map) -> anyhow::Result<Vec<(String, u64)>> {
+    let entries: Vec<([u8; NETDEV], PerCpuValues<u64>)> = entries(map)?;
+    let row = |(key, values): &([u8; NETDEV], PerCpuValues<u64>)| {
+        // What the event says where a CPU takes packets from its own backlog: of lo, veth, or spread by RPS.
+        let name = text(key);
+        (if name == "(no device)" { String::new() } else { name }, values.iter().sum())
+    };
+    Ok(entries.iter().map(row).collect())
+}
+
+fn drops(map: &Map, told: &Told) -> anyhow::Result<Vec<(String, String, u64)>> {
+    let entries: Vec<([u8; DROP_KEY], PerCpuValues<u64>)> = entries(map)?;
+    let row = |(key, values): &([u8; DROP_KEY], PerCpuValues<u64>)| {
+        let netdev = text(key.get(..NETDEV).unwrap_or_default());
+        (netdev, told.reason(word(key, NETDEV)), values.iter().sum())
     };
     Ok(entries.iter().map(row).collect())
 }

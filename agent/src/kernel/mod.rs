@@ -6,6 +6,7 @@ mod attach;
 mod btf;
 pub(crate) mod clock;
 mod ethtool;
+mod health;
 mod maps;
 mod object;
 mod readable;

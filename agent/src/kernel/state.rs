@@ -125,6 +125,19 @@ pub(crate) struct InFlight {
 /// Failures counted: device number, verb, positive errno, the answering hook's row, and how many.
 pub(crate) type ErrorRow = (u32, VerbKey, u16, u16, u64);
 
+/// Health events counted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct HealthCount {
+    /// The row of the probe table.
+    pub(crate) hook: u16,
+    /// The device's name as the kernel gives it; empty if unknown.
+    pub(crate) device: String,
+    /// The part of it that reports; mostly empty.
+    pub(crate) part: String,
+    /// How many.
+    pub(crate) count: u64,
+}
+
 /// One reading of the kernel side's counters. All count from when the programs were loaded.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Snapshot {
@@ -140,6 +153,12 @@ pub(crate) struct Snapshot {
     pub(crate) cm_events: Vec<u64>,
     /// Device events by device, port and type.
     pub(crate) device_events: Vec<(String, u32, u32, u64)>,
+    /// Health events by hook, device and part.
+    pub(crate) health: Vec<HealthCount>,
+    /// Polls that used up their budget, by network device; empty for the CPUs' own backlogs.
+    pub(crate) napi: Vec<(String, u64)>,
+    /// Packets thrown away by network device (empty if on none) and reason, as the kernel spells it in lower case.
+    pub(crate) drops: Vec<(String, String, u64)>,
     /// Calls under way.
     pub(crate) in_flight: Vec<InFlight>,
 }

@@ -175,6 +175,25 @@ fn parse_format(text: &str) -> HashMap<String, u32> {
     text.lines().filter_map(line).collect()
 }
 
+/// The names of a field's values, which an event's `format` file spells for whoever prints the event.
+///
+/// # Errors
+///
+/// If there is no such event.
+pub(crate) fn symbols(root: &Path, event: &str) -> io::Result<HashMap<u64, String>> {
+    let text = std::fs::read_to_string(root.join("events").join(event).join("format"))?;
+    Ok(parse_symbols(&text))
+}
+
+/// Each `{ 2, "NOT_SPECIFIED" }` gives a number its name.
+fn parse_symbols(text: &str) -> HashMap<u64, String> {
+    let pair = |pair: &str| {
+        let (number, name) = pair.split_once('}')?.0.split_once(',')?;
+        Some((number.trim().parse().ok()?, name.trim().trim_matches('"').to_owned()))
+    };
+    text.split('{').skip(1).filter_map(pair).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -190,6 +209,14 @@ mod tests {
     fn profiles_are_read_and_odd_lines_passed_over() {
         let text = "  ioctl_return    64    3\n  odd\n  other x y\n";
         assert_eq!(parse_profile(text), HashMap::from([("ioctl_return".to_owned(), (64, 3))]));
+    }
+
+    #[test]
+    fn values_are_named_by_the_format() {
+        let text = "print fmt: \"reason: %s\", __print_symbolic(REC->reason, { 2, \"NOT_SPECIFIED\" }, { 3, \"NO_SOCKET\" \
+                    }, { REC, \"ODD\" }, { 0, \"\" }, {";
+        let expected = [(2, "NOT_SPECIFIED"), (3, "NO_SOCKET"), (0, "")];
+        assert_eq!(parse_symbols(text), expected.map(|(number, name)| (number, name.to_owned())).into());
     }
 
     #[test]

@@ -12,6 +12,7 @@ use aya::maps::{MapData, RingBuf};
 
 use super::attach::{Attached, Context};
 use super::btf::Btf;
+use super::health::Told;
 use super::maps;
 use super::object::Object;
 use super::slot::Slot;
@@ -44,6 +45,7 @@ pub(crate) struct Tracer {
     ring: RingBuf<MapData>,
     object: Object,
     settings: Settings,
+    health: Told,
     roots: Roots,
     /// `None` before the first look.
     modules: Option<BTreeMap<String, String>>,
@@ -87,8 +89,9 @@ impl Tracer {
         let wanted = |hook: &Hook| options.subjects.contains(&hook.subject) && (hook.default || options.all);
         let slots = Hook::all().map(|(number, hook)| Slot::new(number, hook, wanted(hook))).collect();
         let roots = options.roots.clone();
-        let mut tracer =
-            Self { slots, context, ring, object, settings, roots, modules: None, leaving: Vec::new(), next: None };
+        let health = Told::nothing();
+        let (modules, leaving, next) = (None, Vec::new(), None);
+        let mut tracer = Self { slots, context, ring, object, settings, health, roots, modules, leaving, next };
         tracer.refresh()?;
         Ok(tracer)
     }
@@ -215,7 +218,7 @@ impl Tracer {
             self.settings = settings;
             maps::set_settings(&mut self.object, &settings)?;
         }
-        Ok(())
+        self.health.update(&mut self.object, &mut self.context)
     }
 
     /// Every row of the probe table with its state and accounts.
@@ -238,7 +241,7 @@ impl Tracer {
     ///
     /// If a map cannot be read.
     pub(crate) fn snapshot(&self) -> anyhow::Result<Snapshot> {
-        maps::snapshot(&self.object)
+        maps::snapshot(&self.object, &self.health)
     }
 
     /// A hook that comes or goes more than `transitions` times within `window` is left alone for a while.

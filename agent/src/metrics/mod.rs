@@ -4,6 +4,7 @@
 
 mod bursts;
 mod counters;
+mod health;
 pub(crate) mod page;
 mod seats;
 pub(crate) mod table;
@@ -75,8 +76,10 @@ impl Metrics {
         add_info(&mut page, reading);
         add_hooks(&mut page, reading.hooks);
         self.add_devices(&mut page, reading.devices);
+        health::add_gids(&mut page, &mut self.seats, reading.devices);
         if let Some(latest) = reading.counters {
             counters::add(&mut page, &mut self.seats, latest);
+            health::add_resources(&mut page, &mut self.seats, &latest.readout.resources);
         }
         self.verbs_measured |= is_measured(reading.hooks, Subject::Verbs);
         if self.verbs_measured {
@@ -87,6 +90,9 @@ impl Metrics {
             verbs::add_errors(&mut page, &mut self.seats, &self.names, snapshot);
             verbs::add_durations(&mut page, &mut self.seats, snapshot);
             self.add_events(&mut page, snapshot);
+            health::add_events(&mut page, &mut self.seats, reading.devices, snapshot);
+            health::add_napi(&mut page, &mut self.seats, snapshot);
+            health::add_drops(&mut page, &mut self.seats, snapshot);
             if self.verbs_measured {
                 let oldest = oldest_seconds(snapshot, reading.monotonic_ns);
                 page.add(Metric::InflightOldest, &[], Value::Real(oldest));

@@ -16,6 +16,7 @@ pub(super) struct Seats {
     netdevs: BTreeMap<String, BTreeSet<(usize, String)>>,
     errors: BTreeSet<[String; 4]>,
     histograms: BTreeSet<String>,
+    shared: BTreeMap<Metric, BTreeSet<String>>,
 }
 
 /// Places kept free for the series that all further verbs and events of a device share: failures, calls, refused
@@ -81,6 +82,12 @@ impl Seats {
         let shared = limits::SERIES_DEVICES + 3;
         self.errors.contains(&labels)
             || (self.errors.len() < limits::SERIES_ERRORS - shared && self.errors.insert(labels))
+    }
+
+    /// Whether a series that counts against no device has one of `most` places of its metric.
+    pub(super) fn take_shared(&mut self, metric: Metric, series: &str, most: usize) -> bool {
+        let seats = self.shared.entry(metric).or_default();
+        seats.contains(series) || (seats.len() < most && seats.insert(series.to_owned()))
     }
 
     /// Whether the verb has a histogram of its own.

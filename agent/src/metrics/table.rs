@@ -111,6 +111,16 @@ table! {
         "Events of the RDMA connection manager.";
     DeviceEvents, Counter, "fabricscope_device_events_total", ["device", "port", "event"],
         "Asynchronous events of RDMA devices; without a port for those of queues.";
+    RdmaResources, Gauge, "fabricscope_rdma_resources", ["device", "type"],
+        "Objects that an RDMA device holds, by type.";
+    RdmaResourceLimit, Gauge, "fabricscope_rdma_resource_limit", ["device", "type"],
+        "The most objects of a type that an RDMA device can hold; absent where the kernel does not tell.";
+    HealthEvents, Counter, "fabricscope_health_events_total", ["device", "netdev", "pci", "event", "reporter"],
+        "What drivers and the kernel say about a NIC that is not well, as far as it can be told of which.";
+    NapiExhausted, Counter, "fabricscope_napi_budget_exhausted_total", ["netdev"],
+        "Polls of a network device, without a netdev of a CPU's own backlog, after which more packets wait.";
+    DroppedPackets, Counter, "fabricscope_dropped_packets_total", ["netdev", "reason"],
+        "Packets that the kernel threw away; without a netdev for those that were on none.";
     ProbeRejections, Counter, "fabricscope_verbs_probe_rejections_total", ["device", "verb"],
         "Verbs calls that only asked what there is, and were refused: no failures.";
     HookTransitions, Counter, "fabricscope_hook_transitions_total", ["hook"],
@@ -119,6 +129,8 @@ table! {
         "Where a running hook stands, which kernel function it took and by which means; always 1.";
     CallDuration, Histogram, "fabricscope_verbs_call_duration_seconds", ["verb"],
         "How long successful life-cycle calls took, in seconds, all devices together.";
+    RdmaGidInfo, Gauge, "fabricscope_rdma_gid_info", ["device", "port", "index", "type", "netdev", "gid"],
+        "A GID in use (four of each device at most), by the index that applications name; always 1.";
     BurstLength, Histogram, "fabricscope_burst_length_seconds", ["direction"],
         "How long bursts took, in seconds, all network devices together.";
     BurstVolume, Histogram, "fabricscope_burst_volume_bytes", ["direction"],

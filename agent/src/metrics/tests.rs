@@ -3,8 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write as _;
 use std::process::{Command, Stdio};
-use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use agent_common::histogram::{BUCKETS, bucket};
 use agent_common::record::VerbCounters;
@@ -12,36 +10,18 @@ use agent_common::verb::{VerbKey, interface};
 
 use super::table::{Kind, TABLE};
 use super::*;
-use crate::bursts::fake as bursts;
-use crate::counters::catalogue::{self, Source};
-use crate::counters::readout::{Kind as OfDevice, Place, Readout, Series, Subject};
 use crate::daemon::fake;
-use crate::kernel::state::InFlight;
+use crate::health::resources::Used;
+use crate::host::gid::{Gid, GidTable, GidType};
+use crate::kernel::state::{HealthCount, InFlight};
+use counters::{all_counters, page_of_counters};
+
+mod counters;
+mod netdevs;
 
 /// A page of these, as the first one.
 fn page(snapshot: Option<&Snapshot>, hooks: &[HookState], devices: &RdmaFacts) -> String {
     page_of(&mut Metrics::default(), snapshot, hooks, devices)
-}
-
-/// A page with these network devices on it.
-fn page_with(netdevs: u32, snapshot: Option<&Snapshot>, hooks: &[HookState], devices: &RdmaFacts) -> String {
-    let names: Vec<String> = (0..netdevs).map(|index| format!("eth{index}")).collect();
-    let folder = tempfile::tempdir().unwrap();
-    let bursts = bursts::state(&names, UtcNs(realtime_ns()), folder.path());
-    let losses = [Loss { program: "verbs", stage: "ring", reason: "no_space", count: 3 }];
-    let (info, losses, bursts) = (&fake::info(), &losses[..], Some(&bursts));
-    let reading = Reading {
-        info,
-        snapshot,
-        monotonic_ns: 9_000_000_000,
-        hooks,
-        devices,
-        bursts,
-        counters: None,
-        losses,
-        signatures_evicted: 0,
-    };
-    Metrics::default().page(&reading).unwrap()
 }
 
 fn page_of(metrics: &mut Metrics, snapshot: Option<&Snapshot>, hooks: &[HookState], devices: &RdmaFacts) -> String {
@@ -60,108 +40,6 @@ fn page_of(metrics: &mut Metrics, snapshot: Option<&Snapshot>, hooks: &[HookStat
         signatures_evicted: 0,
     };
     metrics.page(&reading).unwrap()
-}
-
-/// A page with the counters of so many RDMA devices, each with a network device.
-fn page_of_counters(metrics: &mut Metrics, latest: &Latest, devices: u32) -> String {
-    let reading = Reading {
-        info: &fake::info(),
-        snapshot: Some(&full(devices)),
-        monotonic_ns: 9_000_000_000,
-        hooks: &fake::hooks(),
-        devices: &fake::devices(devices),
-        bursts: None,
-        counters: Some(latest),
-        losses: &[],
-        signatures_evicted: 0,
-    };
-    metrics.page(&reading).unwrap()
-}
-
-/// Every counter of the catalogue on every device and its network device.
-fn all_counters(devices: u32) -> Latest {
-    let mut readout = Readout {
-        at: Instant::now(),
-        subjects: vec![],
-        series: vec![],
-        shown: vec![],
-        durations: vec![(Source::Counters, Duration::from_millis(2))],
-        counters: 0,
-    };
-    for index in 0..devices {
-        for (kind, device) in [(OfDevice::Rdma, format!("mlx5_{index}")), (OfDevice::Netdev, format!("eth{index}"))] {
-            readout.subjects.push(Subject {
-                kind,
-                name: device.clone(),
-                driver: None,
-                port_of: None,
-                priorities: Some(0b1000),
-                quarantined: Some(("errors".to_owned(), Duration::from_secs(1))),
-                failures: vec![("einval", 1)],
-            });
-            let port = (kind == OfDevice::Rdma).then_some(1);
-            let place = Arc::new(Place { kind, device, port });
-            let own = |row: &&catalogue::Row| row.name.starts_with("rdma_") == port.is_some();
-            for row in catalogue::rows().filter(own) {
-                let priorities = if row.is_by_priority() { (0..8).map(Some).collect() } else { vec![None] };
-                readout.series.extend(priorities.into_iter().map(|priority| Series {
-                    place: Arc::clone(&place),
-                    row,
-                    priority,
-                    value: 2_500_000,
-                    saturated: row.name == "rdma_sent_packets",
-                    epoch: 0,
-                    source: Source::Counters,
-                }));
-            }
-        }
-    }
-    Latest { readout, pace: Duration::from_secs(10) }
-}
-
-#[test]
-fn counters_stand_under_the_catalogue_s_names_within_their_bounds() {
-    for count in [0, 1, 9, 40] {
-        let mut metrics = Metrics::default();
-        let latest = all_counters(count);
-        let text = page_of_counters(&mut metrics, &latest, count);
-        promtool(&text);
-        let found = series(&text);
-        assert!(found.len() <= 1500, "{}", found.len());
-        // What has a place keeps it.
-        let again = series(&page_of_counters(&mut metrics, &latest, count));
-        assert_eq!(found.keys().collect::<Vec<_>>(), again.keys().collect::<Vec<_>>());
-        for index in 0..count.min(9) {
-            let (device, netdev) = (format!("{{device=\"mlx5_{index}\""), format!("{{netdev=\"eth{index}\""));
-            let of = |label: &str, part: &str| {
-                let own = |key: &&String| key.contains(label) && !key.contains("_errors_total") && key.contains(part);
-                found.keys().filter(own).count()
-            };
-            assert!(of(&device, "") <= 60 && of(&device, "rdma_received_bytes") == 1, "{}", of(&device, ""));
-            // Verbs that fill the page take places from the counters' last rows, never from pause.
-            assert!(of(&netdev, "") <= 32 && of(&netdev, "pfc_pause") == 4, "{}", of(&netdev, ""));
-        }
-    }
-}
-
-#[test]
-fn pause_is_told_by_direction_for_enabled_priorities_alone() {
-    let found = series(&page_of_counters(&mut Metrics::default(), &all_counters(1), 1));
-    let of = |name: &str| found.keys().filter(|key| key.starts_with(name)).cloned().collect::<Vec<_>>();
-    let seconds = "fabricscope_pfc_pause_seconds_total{netdev=\"eth0\",priority=\"3\",direction=";
-    assert_eq!(of("fabricscope_pfc_pause_seconds_total").len(), 2);
-    for direction in ["rx", "tx"] {
-        assert!((found[&format!("{seconds}\"{direction}\"}}")] - 2.5).abs() < 1e-9);
-    }
-    assert_eq!(of("fabricscope_pfc_pause_frames_total").len(), 2);
-}
-
-#[test]
-fn a_saturated_counter_is_called_so_and_has_no_value() {
-    let found = series(&page_of_counters(&mut Metrics::default(), &all_counters(1), 1));
-    let said = "fabricscope_rdma_saturated{device=\"mlx5_0\",port=\"1\",counter=\"rdma_sent_packets\"}";
-    assert!(found.contains_key(said), "{found:#?}");
-    assert!(!found.keys().any(|key| key.starts_with("fabricscope_rdma_sent_packets_total")));
 }
 
 /// Values by series, read by the rules of the format (version 0.0.4), which are checked on the way.
@@ -223,6 +101,13 @@ fn full(devices: u32) -> Snapshot {
     let mut counts = [0; BUCKETS];
     counts[bucket(1_000_000)] = 5;
     snapshot.durations = keys.iter().copied().chain(ucma).map(|key| (key, counts)).collect();
+    let hook = Hook::all().find(|(_, hook)| hook.name == "devlink_health").map_or(0, |(number, _)| number);
+    for number in 0..100 {
+        let (device, part) = (format!("0000:3b:00.{number}"), "fw".to_owned());
+        snapshot.health.push(HealthCount { hook, device, part, count: 1 });
+        snapshot.napi.push((format!("eth{number}"), 1));
+        snapshot.drops.push((format!("eth{number}"), "no_socket".to_owned(), 1));
+    }
     snapshot.in_flight = vec![InFlight { pid: 1, tid: 1, key: keys[0], rdev: fake::rdev(0), start_ns: 4_000_000_000 }];
     snapshot
 }
@@ -236,7 +121,11 @@ fn the_number_of_series_is_bounded_whatever_happens() {
         assert!(found.len() <= most, "{} series of {count} devices, {most} allowed", found.len());
         for index in 0..count.min(20) {
             let label = format!("device=\"mlx5_{index}\"");
-            let errors = |key: &&String| key.starts_with("fabricscope_verbs_errors_total");
+            // Those that have bounds of their own.
+            let errors = |key: &&String| {
+                let apart = ["verbs_errors_total", "health_events_total", "rdma_resource", "rdma_gid_info"];
+                apart.iter().any(|name| key.starts_with(&format!("fabricscope_{name}")))
+            };
             let own = found.keys().filter(|key| key.contains(&label)).filter(|key| !errors(key)).count();
             assert!(own <= 60, "{own} series of one device");
         }
@@ -357,10 +246,19 @@ fn every_metric_of_the_table_can_appear() {
     let snapshot = Snapshot {
         errors: full(0).errors[..4].to_vec(),
         device_events: full(0).device_events[..1].to_vec(),
+        health: full(0).health[..1].to_vec(),
+        napi: full(0).napi[..1].to_vec(),
+        drops: full(0).drops[..1].to_vec(),
         ..full(1)
     };
-    let mut found = series(&page_with(1, Some(&snapshot), &fake::hooks(), &fake::devices(9)));
+    let mut devices = fake::devices(12);
+    let gid = Gid { index: 3, gid: "fe80::1".parse().unwrap(), kind: Some(GidType::RoceV2), netdev: None };
+    devices.devices[0].ports[0].gids = GidTable::of(vec![gid]);
+    let mut found = series(&netdevs::page_with(1, Some(&snapshot), &fake::hooks(), &devices));
     found.extend(series(&page_of_counters(&mut Metrics::default(), &all_counters(1), 1)));
+    let mut alone = Page::default();
+    health::add_resources(&mut alone, &mut Seats::default(), &all_counters(1).readout.resources);
+    found.extend(series(&alone.text().unwrap()));
     for row in TABLE {
         let name = if row.kind == Kind::Histogram { format!("{}_bucket", row.name) } else { row.name.to_owned() };
         assert!(found.keys().any(|key| key.split('{').next() == Some(&name)), "{name} is not on the page");
@@ -372,27 +270,8 @@ fn every_metric_of_the_table_can_appear() {
 #[test]
 fn promtool_has_nothing_to_say() {
     promtool(&page(Some(&full(9)), &fake::hooks(), &fake::devices(9)));
-    promtool(&page_with(9, Some(&full(9)), &fake::hooks(), &fake::devices(9)));
+    promtool(&netdevs::page_with(9, Some(&full(9)), &fake::hooks(), &fake::devices(9)));
     promtool(&page(None, &[], &RdmaFacts::default()));
-}
-
-#[test]
-fn network_devices_have_few_series_and_bursts_are_counted() {
-    for netdevs in [1, 9, 64] {
-        let found = series(&page_with(netdevs, None, &[], &RdmaFacts::default()));
-        let of = |name: &str| found.keys().filter(|key| key.starts_with(name)).count();
-        let apart = usize::try_from(netdevs).unwrap();
-        assert_eq!(of("fabricscope_netdev_bytes_total"), 2 * apart.min(limits::NETDEV_ACCOUNTS + 1));
-        let each = found.keys().filter(|key| key.contains("netdev=\"eth0\"")).count();
-        assert!(each <= limits::SERIES_PER_NETDEV, "{each}");
-        assert!(found.len() <= limits::SERIES && found["fabricscope_metrics_series_dropped"] == 0.0);
-    }
-    let found = series(&page_with(1, None, &[], &RdmaFacts::default()));
-    let value = |name: &str| found[&format!("fabricscope_{name}{{netdev=\"eth0\",direction=\"rx\"}}")];
-    assert_eq!((value("netdev_bytes_total"), value("bursts_total")), (100_000.0, 1.0));
-    assert!((value("burst_seconds_total") - 0.001).abs() < 1e-9);
-    assert!((value("netdev_peak_utilisation_ratio") - 0.8).abs() < 1e-9);
-    assert_eq!(found["fabricscope_netdev_buckets_lost_total{netdev=\"eth0\"}"], 3.0);
 }
 
 /// Hands the page to promtool, where there is one.

@@ -18,9 +18,10 @@
 
 pub(crate) mod discover;
 pub(crate) mod memory;
+pub(crate) mod path;
 mod table;
 
-pub(crate) use table::TABLE;
+pub(crate) use table::{ROWS, TABLE};
 
 /// Where in the stack a hook stands. Ordered from the outside in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -74,15 +75,27 @@ pub(crate) enum Subject {
     Cm,
     /// Device, port and resource events.
     Device,
+    /// What drivers and the kernel say about a NIC that is not well.
+    Health,
+    /// Polls of network devices that used up their budget. Only counted.
+    Napi,
+    /// Packets that the kernel throws away. Only counted.
+    Drops,
 }
 
 impl Subject {
+    /// All of them.
+    pub(crate) const ALL: [Self; 6] = [Self::Verbs, Self::Cm, Self::Device, Self::Health, Self::Napi, Self::Drops];
+
     /// The name used in output.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Verbs => "verbs",
             Self::Cm => "cm",
             Self::Device => "device",
+            Self::Health => "health",
+            Self::Napi => "napi",
+            Self::Drops => "drops",
         }
     }
 }
@@ -104,6 +117,18 @@ pub(crate) enum Program {
     Mlx5Command,
     /// The tracepoint `rdma_cma:cm_event_handler`.
     CmEvent,
+    /// The tracepoint `devlink:devlink_health_report`.
+    HealthReport,
+    /// The tracepoint `devlink:devlink_hwerr`.
+    HealthHwerr,
+    /// The tracepoint `net:net_dev_xmit_timeout`.
+    HealthTimeout,
+    /// The tracepoint `napi:napi_poll`.
+    NapiPoll,
+    /// The tracepoint `skb:kfree_skb`.
+    PacketDrop,
+    /// Entry of a driver's function that runs when something is wrong.
+    DriverHealth(&'static path::DevicePath),
 }
 
 impl Program {
@@ -117,6 +142,12 @@ impl Program {
             Self::GidEvent => "gid_event",
             Self::Mlx5Command => "mlx5_command",
             Self::CmEvent => "cm_event",
+            Self::HealthReport => "health_report",
+            Self::HealthHwerr => "health_hwerr",
+            Self::HealthTimeout => "health_timeout",
+            Self::NapiPoll => "health_napi",
+            Self::PacketDrop => "health_drop",
+            Self::DriverHealth(_) => "driver_health",
         }
     }
 }
@@ -164,6 +195,19 @@ impl Hook {
     /// A row by its number.
     pub(crate) fn by_number(number: u16) -> Option<&'static Self> {
         TABLE.get(usize::from(number))
+    }
+
+    /// The kernel side's program, for a row that is a tracepoint.
+    pub(crate) const fn tracepoint(&self) -> Option<&'static str> {
+        match self.program {
+            Program::Syscall(_)
+            | Program::Inner
+            | Program::Framework
+            | Program::DeviceEvent
+            | Program::GidEvent
+            | Program::DriverHealth(_) => None,
+            program => Some(program.name()),
+        }
     }
 
     /// True where the driver's own module is reloaded by operators. A fentry or fexit program holds the module it is

@@ -5,6 +5,7 @@ mod request;
 mod tests;
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::time::SystemTime;
 
@@ -12,6 +13,7 @@ use serde::Serialize;
 
 use self::request::{AhRecord, CmCommandRecord, CqRecord, MrRecord, QpRecord, SrqRecord};
 use crate::event::{CmEvent, DeviceEvent, Event, Failure, Firmware, Link};
+use crate::health::HealthEvent;
 use crate::host::errno::{errno_meaning, errno_name};
 
 pub(super) use request::qp_known;
@@ -55,6 +57,8 @@ pub(crate) enum Record<'a> {
     Cm(CmRecord<'a>),
     /// A device.
     Device(DeviceRecord<'a>),
+    /// A NIC that is not well.
+    Health(HealthRecord<'a>),
 }
 
 impl<'a> Record<'a> {
@@ -64,6 +68,7 @@ impl<'a> Record<'a> {
             Event::Verbs(failure) => Self::Verbs(Box::new(VerbsRecord::of(failure, origin))),
             Event::Cm(event) => Self::Cm(CmRecord::of(event, origin)),
             Event::Device(event) => Self::Device(DeviceRecord::of(event, origin)),
+            Event::Health(event) => Self::Health(HealthRecord::of(event, origin)),
         }
     }
 }
@@ -296,6 +301,39 @@ impl<'a> DeviceRecord<'a> {
             port: event.port,
             event: &event.name,
             qpn: event.qp,
+        }
+    }
+}
+
+/// A NIC that is not well.
+#[serde_with::skip_serializing_none]
+#[derive(Debug, Serialize)]
+pub(crate) struct HealthRecord<'a> {
+    #[serde(flatten)]
+    head: Head<'a>,
+    device: Option<&'a str>,
+    netdev: Option<&'a str>,
+    pci: Option<&'a str>,
+    event: &'a str,
+    reporter: Option<&'a str>,
+    message: Option<&'a str>,
+    values: Option<BTreeMap<&'a str, i64>>,
+    meaning: Option<&'static str>,
+}
+
+impl<'a> HealthRecord<'a> {
+    fn of(event: &'a HealthEvent, origin: Origin<'a>) -> Self {
+        let values: BTreeMap<_, _> = event.values.iter().map(|(name, value)| (name.as_str(), *value)).collect();
+        Self {
+            head: Head::of("health", event.time, None, origin),
+            device: event.place.device.as_deref(),
+            netdev: event.place.netdev.as_deref(),
+            pci: event.place.pci.as_deref(),
+            event: &event.event,
+            reporter: event.part.as_deref(),
+            message: event.message.as_deref(),
+            values: Some(values).filter(|values| !values.is_empty()),
+            meaning: event.meaning(),
         }
     }
 }

@@ -12,6 +12,7 @@ use bytes::Buf;
 
 use super::{asynchronous, cause, names, request};
 use crate::event::{CmEvent, DeviceEvent, Event, Failure, Firmware, KnownQp, Link};
+use crate::health;
 use crate::host::process::Process;
 use crate::host::rdma::RdmaFacts;
 use crate::host::roots::Roots;
@@ -131,6 +132,10 @@ impl Decoder {
             kind::FAILURE => Ok(Event::Verbs(Box::new(self.failure(bytes)?))),
             kind::CM => Ok(Event::Cm(self.cm(bytes)?)),
             kind::DEVICE => Ok(Event::Device(self.device(bytes)?)),
+            kind::HEALTH => {
+                let event = health::record::decode(bytes, &self.devices, |ns| self.time(ns))?;
+                Ok(Event::Health(Box::new(event)))
+            }
             other => Err(DecodeError::Kind(other)),
         }
     }
@@ -260,7 +265,8 @@ fn epoch() -> SystemTime {
     SystemTime::now().checked_sub(since).unwrap_or(SystemTime::UNIX_EPOCH)
 }
 
-fn longs<const N: usize>(b: &mut &[u8]) -> Result<[u64; N], DecodeError> {
+/// Numbers of 64 bits, one after the other.
+pub(crate) fn longs<const N: usize>(b: &mut &[u8]) -> Result<[u64; N], DecodeError> {
     let mut found = [0; N];
     for value in &mut found {
         *value = b.try_get_u64_ne()?;
@@ -268,7 +274,8 @@ fn longs<const N: usize>(b: &mut &[u8]) -> Result<[u64; N], DecodeError> {
     Ok(found)
 }
 
-fn words<const N: usize>(b: &mut &[u8]) -> Result<[u32; N], DecodeError> {
+/// Numbers of 32 bits, one after the other.
+pub(crate) fn words<const N: usize>(b: &mut &[u8]) -> Result<[u32; N], DecodeError> {
     let mut found = [0; N];
     for value in &mut found {
         *value = b.try_get_u32_ne()?;
@@ -276,7 +283,8 @@ fn words<const N: usize>(b: &mut &[u8]) -> Result<[u32; N], DecodeError> {
     Ok(found)
 }
 
-fn take<'a>(b: &mut &'a [u8], length: usize) -> Result<&'a [u8], DecodeError> {
+/// The next so many bytes.
+pub(crate) fn take<'a>(b: &mut &'a [u8], length: usize) -> Result<&'a [u8], DecodeError> {
     let (taken, rest) = b.split_at_checked(length).ok_or(DecodeError::Short)?;
     *b = rest;
     Ok(taken)
@@ -289,7 +297,7 @@ fn used<'a>(field: &'a [u8], count: u32, size: usize, name: &'static str) -> Res
 }
 
 /// Text up to its first zero; what is not UTF-8 or would steer a terminal is replaced.
-fn text(bytes: &[u8]) -> String {
+pub(crate) fn text(bytes: &[u8]) -> String {
     let bytes = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
     String::from_utf8_lossy(bytes).chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
 }

@@ -9,6 +9,7 @@ use super::request::types::{
     Access, Ah, Caps, Cm, Cq, Endpoint, Mr, MrKind, Mtu, Qp, QpAttrMask, QpState, QpType, Request, Srq,
 };
 use crate::event::{CmEvent, DeviceEvent, Event, Failure, Firmware, KnownQp, Link};
+use crate::health::{HealthEvent, Place};
 use crate::host::process::Process;
 use crate::probes::Layer;
 
@@ -197,7 +198,32 @@ pub(crate) fn port_error() -> Event {
     })
 }
 
+/// The firmware of a NIC dies.
+pub(crate) fn firmware_fatal() -> Event {
+    let text = |text: &str| Some(text.to_owned());
+    Event::Health(Box::new(HealthEvent {
+        time: time(),
+        event: "devlink_health".to_owned(),
+        place: Place { device: text("mlx5_0"), netdev: text("eth0"), pci: text("0000:3b:00.0") },
+        part: text("fw_fatal"),
+        message: text("FW fatal error reported"),
+        values: Vec::new(),
+    }))
+}
+
+/// A transmit queue stands still.
+pub(crate) fn transmit_timeout() -> Event {
+    Event::Health(Box::new(HealthEvent {
+        time: time(),
+        event: "tx_timeout".to_owned(),
+        place: Place { netdev: Some("eth1".to_owned()), ..Place::default() },
+        part: None,
+        message: None,
+        values: vec![("queue".to_owned(), 3)],
+    }))
+}
+
 /// One of each.
 pub(crate) fn all() -> Vec<Event> {
-    vec![modify_qp(), reg_mr(), full(), cm_unreachable(), port_error()]
+    vec![modify_qp(), reg_mr(), full(), cm_unreachable(), port_error(), firmware_fatal(), transmit_timeout()]
 }

@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use super::json::{also, cm_error, port, qp_known, time_text};
 use super::request::types::{Mr, Qp};
 use crate::event::{CmEvent, DeviceEvent, Event, Failure};
+use crate::health::HealthEvent;
 use crate::host::errno::{errno_meaning, errno_name};
 use crate::terminal::Column;
 
@@ -30,6 +31,7 @@ fn time(event: &Event) -> String {
         Event::Verbs(failure) => failure.time,
         Event::Cm(event) => event.time,
         Event::Device(event) => event.time,
+        Event::Health(event) => event.time,
     };
     let text = time_text(time);
     text.as_deref().and_then(|text| text.get(11..23)).unwrap_or(NONE).to_owned()
@@ -40,24 +42,26 @@ fn device(event: &Event) -> String {
         Event::Verbs(failure) => failure.device.as_deref(),
         Event::Cm(_) => None,
         Event::Device(event) => event.device.as_deref(),
+        Event::Health(event) => event.place.name(),
     };
     device.unwrap_or(NONE).to_owned()
 }
 
 fn verb(event: &Event) -> String {
-    let name = match event {
+    let name: &str = match event {
         Event::Verbs(failure) => &failure.verb,
         Event::Cm(event) => &event.name,
         Event::Device(event) => &event.name,
+        Event::Health(event) => &event.event,
     };
-    name.clone().into_owned()
+    name.to_owned()
 }
 
 fn error(event: &Event) -> String {
     let error = match event {
         Event::Verbs(failure) => Some(failure.errno),
         Event::Cm(event) => cm_error(event),
-        Event::Device(_) => None,
+        Event::Device(_) | Event::Health(_) => None,
     };
     error.map_or(Cow::Borrowed(NONE), errno_name).into_owned()
 }
@@ -67,6 +71,7 @@ fn layer(event: &Event) -> String {
         Event::Verbs(failure) => failure.answer.layer.name(),
         Event::Cm(_) => "cm",
         Event::Device(_) => "device",
+        Event::Health(_) => "health",
     };
     layer.to_owned()
 }
@@ -90,6 +95,7 @@ fn detail(event: &Event) -> String {
         Event::Verbs(failure) => failure_detail(failure),
         Event::Cm(event) => cm_detail(event),
         Event::Device(event) => device_detail(event),
+        Event::Health(event) => health_detail(event),
     }
 }
 
@@ -196,6 +202,17 @@ fn device_detail(event: &DeviceEvent) -> String {
     parts.0.join(" ")
 }
 
+fn health_detail(event: &HealthEvent) -> String {
+    let mut parts = Parts::default();
+    parts.add_known(event.place.netdev.as_ref(), Clone::clone);
+    parts.add_known(event.place.pci.as_ref(), Clone::clone);
+    parts.add_known(event.part.as_ref(), |part| format!("reporter {part}"));
+    event.values.iter().for_each(|(name, value)| parts.add(format!("{name} {value}")));
+    parts.add_known(event.message.as_ref(), |message| format!("\"{message}\""));
+    parts.add_known(event.meaning(), |meaning| format!("({meaning})"));
+    parts.0.join(" ")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -260,6 +277,27 @@ mod tests {
             ],
         );
         check(&samples::port_error(), ["12:34:56.789", "mlx5_0", "port_err", "-", "device", "-", "-", "port 1"]);
+    }
+
+    #[test]
+    fn a_nic_that_is_not_well_is_told_with_what_it_means() {
+        check(
+            &samples::firmware_fatal(),
+            [
+                "12:34:56.789",
+                "mlx5_0",
+                "devlink_health",
+                "-",
+                "health",
+                "-",
+                "-",
+                "eth0 0000:3b:00.0 reporter fw_fatal \"FW fatal error reported\" (the driver reports an error; `devlink \
+                 health show` and `devlink health diagnose` tell more)",
+            ],
+        );
+        let values = COLUMNS.each_ref().map(|column| (column.value)(&samples::transmit_timeout()));
+        assert_eq!((&*values[1], &*values[2]), ("eth1", "tx_timeout"));
+        assert!(values[7].starts_with("eth1 queue 3 (the transmit queue stood still"), "{}", values[7]);
     }
 
     #[test]

@@ -300,7 +300,7 @@ pub struct Event {
     #[prost(string, optional, tag = "2")]
     pub boot_id: ::core::option::Option<::prost::alloc::string::String>,
     /// What happened.
-    #[prost(oneof = "event::Kind", tags = "10, 11, 12")]
+    #[prost(oneof = "event::Kind", tags = "10, 11, 12, 13")]
     pub kind: ::core::option::Option<event::Kind>,
 }
 /// Nested message and enum types in `Event`.
@@ -317,6 +317,9 @@ pub mod event {
         /// A device, port or resource reported something.
         #[prost(message, tag = "12")]
         Device(super::DeviceEvent),
+        /// A driver or the kernel said something about a NIC.
+        #[prost(message, tag = "13")]
+        Health(super::HealthEvent),
     }
 }
 /// A failed verbs call.
@@ -501,6 +504,44 @@ pub struct DeviceEvent {
     #[prost(uint32, optional, tag = "6")]
     pub qp: ::core::option::Option<u32>,
 }
+/// A driver or the kernel said something about a NIC.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct HealthEvent {
+    /// When, on the wall clock, in nanoseconds since 1970-01-01 UTC.
+    #[prost(int64, tag = "1")]
+    pub time_ns: i64,
+    /// What happened: the name of the hook that saw it, such as "devlink_health" or "tx_timeout".
+    #[prost(string, tag = "2")]
+    pub event: ::prost::alloc::string::String,
+    /// The RDMA device.
+    #[prost(string, optional, tag = "3")]
+    pub device: ::core::option::Option<::prost::alloc::string::String>,
+    /// The network device.
+    #[prost(string, optional, tag = "4")]
+    pub netdev: ::core::option::Option<::prost::alloc::string::String>,
+    /// The address on its bus, such as "0000:3b:00.0".
+    #[prost(string, optional, tag = "5")]
+    pub pci: ::core::option::Option<::prost::alloc::string::String>,
+    /// The part that reports: a devlink health reporter, such as "fw_fatal".
+    #[prost(string, optional, tag = "6")]
+    pub part: ::core::option::Option<::prost::alloc::string::String>,
+    /// What the driver says in words.
+    #[prost(string, optional, tag = "7")]
+    pub message: ::core::option::Option<::prost::alloc::string::String>,
+    /// The numbers that came with it.
+    #[prost(message, repeated, tag = "8")]
+    pub values: ::prost::alloc::vec::Vec<NamedNumber>,
+}
+/// A number with its name.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct NamedNumber {
+    /// What it is.
+    #[prost(string, tag = "1")]
+    pub name: ::prost::alloc::string::String,
+    /// Its value.
+    #[prost(int64, tag = "2")]
+    pub value: i64,
+}
 /// What kind of thing happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]
@@ -513,6 +554,8 @@ pub enum EventKind {
     Cm = 2,
     /// A device, port or resource reported something.
     Device = 3,
+    /// A driver or the kernel said something about a NIC.
+    Health = 4,
 }
 impl EventKind {
     /// String value of the enum field names used in the ProtoBuf definition.
@@ -525,6 +568,7 @@ impl EventKind {
             Self::Verbs => "EVENT_KIND_VERBS",
             Self::Cm => "EVENT_KIND_CM",
             Self::Device => "EVENT_KIND_DEVICE",
+            Self::Health => "EVENT_KIND_HEALTH",
         }
     }
     /// Creates an enum from field names used in the ProtoBuf definition.
@@ -534,6 +578,7 @@ impl EventKind {
             "EVENT_KIND_VERBS" => Some(Self::Verbs),
             "EVENT_KIND_CM" => Some(Self::Cm),
             "EVENT_KIND_DEVICE" => Some(Self::Device),
+            "EVENT_KIND_HEALTH" => Some(Self::Health),
             _ => None,
         }
     }

@@ -37,7 +37,10 @@ impl Agent {
         }
         let scratch = Scratch::new();
         let socket = scratch.inside("agent.sock");
-        let config = format!("metrics.listen = '127.0.0.1:0'\nrpc.socket = '{}'\n{more}", socket.display());
+        let config = format!(
+            "metrics.listen = '127.0.0.1:0'\nrpc.socket = '{}'\nbursts.enabled = false\n{more}",
+            socket.display()
+        );
         let config = scratch.file("agent.toml", &config);
         let log = fs::File::create(scratch.inside("stderr")).unwrap();
         let mut command = program();
@@ -162,7 +165,8 @@ fn a_killed_agent_s_socket_does_not_stand_in_the_way_of_the_next() {
     agent.end(Signal::KILL);
     assert!(agent.socket.exists(), "SIGKILL leaves it");
     refused(&["status", "--socket", &text_of(&agent.socket)], 3, &["agent.sock"]);
-    let config = format!("metrics.enabled = false\nrpc.socket = '{}'\n", agent.socket.display());
+    let config =
+        format!("metrics.enabled = false\nrpc.socket = '{}'\nbursts.enabled = false\n", agent.socket.display());
     let config = agent.scratch.file("next.toml", &config);
     let seen = start(&["agent", "--config", &config, "--for", "100ms"]);
     assert_eq!(seen.status.code(), Some(0), "{}", seen.stderr);

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a step that fails is a failed test")]
 
+mod bursts_agent;
 mod bursts_fields;
 mod bursts_kernel;
 mod bursts_kernel_others;

@@ -19,7 +19,7 @@ fabricscope hooks --all --json > $out/all.hooks || exit 1
 fabricscope hooks --json > $out/default.hooks || exit 1
 fabricscope hooks --discover -o json > $out/discover.json || exit 1
 # The maps of the running agent with the bytes that the kernel accounts for.
-fabricscope trace verbs -o json -- sh -c "bpftool -j map list > $out/maps.json" 2> $out/maps.words
+fabricscope trace verbs -o json -- sh -c "bpftool -j map list > $out/maps.json; bpftool -j map dump name HEALTH_PATHS > $out/paths.json" 2> $out/maps.words
 fabricscope hooks | tail -n 1 > $out/footer
 exit 0
 "#,
@@ -32,6 +32,8 @@ exit 0
 #[derive(Debug, Deserialize)]
 struct Row {
     hook: String,
+    subject: String,
+    layer: String,
     functions: Vec<String>,
     modules: Vec<String>,
     verified: bool,
@@ -51,6 +53,12 @@ struct Verdict {
     left_out: Option<String>,
     module: Option<String>,
     function: Option<String>,
+}
+
+/// An entry of `bpftool map dump`: bytes as text.
+#[derive(Debug, Deserialize)]
+struct Entry {
+    value: Vec<String>,
 }
 
 /// A line of `bpftool map list`.
@@ -98,6 +106,20 @@ fn attached(run: &Run, file: &str, wanted: impl Fn(&Row) -> bool) -> usize {
     }
     eprintln!("{}: {file}: {count} of {} rows attached", run.kernel(), rows.len());
     count
+}
+
+/// The types of each driver's module tell how its health functions' arguments lead to the device.
+#[track_caller]
+pub(crate) fn devices_of_drivers(run: &Run) {
+    let entries: Vec<Entry> = serde_json::from_str(&run.output().unwrap().file("paths.json").unwrap()).unwrap();
+    let rows: Vec<Row> = run.lines("all.hooks").unwrap();
+    let health = |row: &Row| row.subject == "health" && row.layer == "driver" && row.state == "attached";
+    let mut seen = 0;
+    for (entry, row) in entries.iter().zip(&rows).filter(|(_, row)| health(row)) {
+        assert_eq!(entry.value.first().map(String::as_str), Some("0x01"), "{} on {}", row.hook, run.kernel());
+        seen += 1;
+    }
+    assert!(seen >= 9, "{seen} of {rows:?}");
 }
 
 #[track_caller]
@@ -180,7 +202,20 @@ pub(crate) fn discovery(run: &Run) {
 pub(crate) fn memory(run: &Run) {
     let output = run.output().unwrap();
     let maps: Vec<Map> = serde_json::from_str(&output.file("maps.json").unwrap()).unwrap();
-    let own = ["INFLIGHT", "VERBS", "ERRORS", "HISTOGRAM", "LOST", "CM_EVENTS", "DEVICE_EVENTS", "QPS", "EVENTS"];
+    let own = [
+        "INFLIGHT",
+        "VERBS",
+        "ERRORS",
+        "HISTOGRAM",
+        "LOST",
+        "CM_EVENTS",
+        "DEVICE_EVENTS",
+        "QPS",
+        "EVENTS",
+        "HEALTH",
+        "NAPI",
+        "DROPS",
+    ];
     let of = |name: &str| maps.iter().find(|map| map.name == name).map(|map| map.bytes_memlock);
     let bytes: Option<Vec<u64>> = own.iter().map(|name| of(name)).collect();
     let accounted: u64 = bytes.expect("every map is there").iter().sum();

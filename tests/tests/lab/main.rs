@@ -4,14 +4,17 @@
 
 mod bare;
 mod bursts;
+mod bursts_roce;
 mod calls;
 mod counters;
 mod daemon;
 mod drivers;
+mod health;
 mod leftovers;
 mod load;
 mod nic;
 mod notices;
+mod pause;
 mod programs;
 mod reload;
 mod requests;
@@ -24,7 +27,8 @@ macro_rules! kernels {
             use tests::scenario::Run;
 
             use crate::{
-                bare, bursts, calls, counters, daemon, drivers, leftovers, load, nic, notices, programs, reload, requests,
+                bare, bursts, bursts_roce, calls, counters, daemon, drivers, health, leftovers, load, nic, notices, pause, programs,
+                reload, requests,
             };
 
             static FACTS: Run = Run::new($kernel, &calls::FACTS);
@@ -33,12 +37,15 @@ macro_rules! kernels {
             static PROGRAMS: Run = Run::new($kernel, &programs::SCENARIO);
             static DAEMON: Run = Run::new($kernel, &daemon::SCENARIO);
             static DRIVERS: Run = Run::new($kernel, &drivers::SCENARIO);
+            static HEALTH: Run = Run::new($kernel, &health::SCENARIO);
             static LEFTOVERS: Run = Run::new($kernel, &leftovers::SCENARIO);
             static NOTICES: Run = Run::new($kernel, &notices::SCENARIO);
             static RELOAD: Run = Run::new($kernel, &reload::SCENARIO);
+            static PAUSE: Run = Run::new($kernel, &pause::SCENARIO);
             static COUNTERS: Run = Run::new($kernel, &counters::SCENARIO);
             static BARE: Run = Run::new($kernel, &bare::SCENARIO);
             static NIC: Run = Run::new($kernel, &nic::SCENARIO);
+            static ROCE: Run = Run::new($kernel, &bursts_roce::SCENARIO);
             static BURSTS: bursts::Run = bursts::Run::new($kernel);
 
             kernels!(@tests
@@ -60,6 +67,7 @@ macro_rules! kernels {
                 a_hanging_call_shows_while_it_hangs: daemon::hanging(&DAEMON),
                 hooks_attach_when_tracefs_is_mounted_later: daemon::mounted_later(&DAEMON),
                 every_row_attaches_whose_function_is_there: drivers::all(&DRIVERS),
+                the_devices_of_drivers_are_found: drivers::devices_of_drivers(&DRIVERS),
                 the_default_set_attaches_and_nothing_else: drivers::default_set(&DRIVERS),
                 hooks_attach_by_what_misses_nothing: drivers::means(&DRIVERS),
                 hooks_do_not_hold_drivers: drivers::drivers_are_not_held(&DRIVERS),
@@ -83,6 +91,11 @@ macro_rules! kernels {
                 counters_are_those_of_sysfs: counters::same_as_sysfs(&COUNTERS),
                 known_traffic_gives_known_counts: counters::known_traffic(&COUNTERS),
                 network_devices_are_read_beside: counters::network_devices(&COUNTERS),
+                pause_is_a_share_of_the_time_by_direction: pause::by_direction(&PAUSE),
+                pause_is_said_in_words: pause::in_words(&PAUSE),
+                counters_wrap_and_begin_again: pause::wraps_and_resets(&PAUSE),
+                counters_that_fail_do_so_alone: pause::fails_alone(&PAUSE),
+                a_device_that_answers_errors_is_left_alone: pause::left_alone(&PAUSE),
                 without_type_information_hooks_attach_by_other_means: bare::means(&BARE),
                 without_type_information_failures_are_named_alike: bare::failures(&BARE),
                 without_type_information_probes_are_told_apart: bare::probes(&BARE),
@@ -93,6 +106,18 @@ macro_rules! kernels {
                 the_nic_comes_and_goes: nic::comes_and_goes(&NIC),
                 the_nic_gets_into_trouble: nic::trouble(&NIC),
                 the_nic_can_be_another_drivers: nic::another_driver(&NIC),
+                a_nic_that_is_not_well_is_told: health::told(&HEALTH),
+                a_driver_s_own_function_names_its_device: health::driver(&HEALTH),
+                trouble_is_filtered_by_device: health::filtered(&HEALTH),
+                ordinary_work_is_no_trouble: health::quiet(&HEALTH),
+                trouble_is_counted: health::counted(&HEALTH),
+                dropped_packets_are_counted_by_reason: health::drops(&HEALTH),
+                a_receiver_that_does_not_follow_is_counted: health::napi(&HEALTH),
+                objects_are_counted_against_their_limits: health::resources(&HEALTH),
+                addresses_are_told_with_their_index: health::gids(&HEALTH),
+                counting_may_be_switched_off: health::switched_off(&HEALTH),
+                sampled_rocev2_is_what_the_driver_counts: bursts_roce::packets(&ROCE),
+                lost_rocev2_shows_as_sent_again: bursts_roce::losses(&ROCE),
                 sampled_packets_are_all_there_are: bursts::conserved(&BURSTS),
                 tunnels_add_their_headers: bursts::packed(&BURSTS),
                 bytes_sent_again_are_those_of_the_socket: bursts::sent_again(&BURSTS),

@@ -16,7 +16,7 @@ mod worker;
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use analysis::series::{DurationNs, Series};
 use anyhow::Context as _;
@@ -170,18 +170,23 @@ impl Recorder {
             ..inner.status.clone()
         }
     }
-}
 
-impl Drop for Recorder {
-    fn drop(&mut self) {
+    /// Writes what waits, as far as there is time for it.
+    fn end_within(&mut self, limit: Duration) {
         let mut inner = self.shared.lock();
         inner.stop = true;
         self.shared.work.notify_one();
-        let waited = self.shared.ended.wait_timeout_while(inner, limits::RECORDER_END, |inner| !inner.ended);
+        let waited = self.shared.ended.wait_timeout_while(inner, limit, |inner| !inner.ended);
         let has_ended = waited.map_or_else(|poison| poison.into_inner().0.ended, |(inner, _)| inner.ended);
         // A thread that a hanging disk holds ends with the process.
         if let Some(thread) = self.thread.take().filter(|_| has_ended) {
             let _ = thread.join();
         }
+    }
+}
+
+impl Drop for Recorder {
+    fn drop(&mut self) {
+        self.end_within(limits::RECORDER_END);
     }
 }

@@ -9,12 +9,13 @@ mod load;
 mod plot;
 mod record;
 mod report;
-mod show;
+pub(crate) mod show;
 mod svg;
 mod table;
 #[cfg(test)]
 mod testing;
 mod totals;
+mod watch;
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -27,6 +28,7 @@ pub(crate) enum Bursts {
     Record(Box<record::RecordArgs>),
     /// The bursts of a device: a table, a plot, a picture for a report
     Show(show::ShowArgs),
+    Watch(watch::WatchArgs),
     /// Several hosts or devices on one clock: which burst together, and how many at once
     Compare(compare::CompareArgs),
     Convert(convert::ConvertArgs),
@@ -51,6 +53,7 @@ pub(crate) fn run(command: &Bursts, out: &mut impl Write) -> anyhow::Result<Exit
     match command {
         Bursts::Record(args) => record::run(args, out),
         Bursts::Show(args) => show::run(args, out),
+        Bursts::Watch(args) => watch::run(args, out),
         Bursts::Compare(args) => compare::run(args, out),
         Bursts::Convert(args) => convert::run(args),
         Bursts::Totals(args) => totals::run(args, out),

@@ -193,20 +193,26 @@ fn seconds(ns: i64) -> String {
     format!("{:+.6} s", DurationNs(ns.unsigned_abs()).seconds().copysign(if ns < 0 { -1.0 } else { 1.0 }))
 }
 
-/// The progress on standard error, rewritten in place; nothing where that is no terminal.
+/// The progress on standard error, rewritten in place; one line where that is no terminal.
 struct Shown {
     terminal: bool,
+    told: bool,
     samples: u64,
     netdev: String,
 }
 
 impl Shown {
     fn new(args: &RecordArgs) -> Self {
-        Self { terminal: io::stderr().is_terminal(), samples: args.samples, netdev: args.netdev.clone() }
+        Self { terminal: io::stderr().is_terminal(), told: false, samples: args.samples, netdev: args.netdev.clone() }
     }
 
     fn show(&mut self, progress: Progress) {
         if !self.terminal {
+            // Who starts it from a script wants to know when to begin.
+            if matches!(progress, Progress::Has(_)) && !self.told {
+                self.told = true;
+                let _ = writeln!(io::stderr(), "{} is sampled", self.netdev);
+            }
             return;
         }
         let text = match progress {

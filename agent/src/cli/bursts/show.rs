@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use analysis::burst::{Burst, Unknown, gaps};
+use analysis::burst::{Burst, Share, Unknown, gaps};
 use analysis::distribution::Distribution;
 use analysis::series::{Direction, DurationNs, Series};
 
@@ -102,6 +102,11 @@ fn show(series: Series, args: &ShowArgs, paper: Paper, out: &mut impl Write) -> 
         Output::Json => json::show(&report, out),
         Output::Table => Ok(out.write_all(screen(&report, paper, args.plot).as_bytes())?),
     }
+}
+
+/// What `show --plot` prints of a series.
+pub(crate) fn with_plot(series: Series, threshold: Share, paper: Paper) -> String {
+    screen(&Report::of(series, threshold), paper, true)
 }
 
 /// What is printed for people.

@@ -1,6 +1,6 @@
 //! The table of checks: each a pure function of the facts, with what it is for and how to mend it.
 
-use super::{kernel_checks as kernel, rdma_checks as rdma};
+use super::{kernel_checks as kernel, rdma_checks as rdma, sampler_checks as sampler};
 use crate::host::facts::HostFacts;
 use crate::host::kernel_text::Capability;
 
@@ -131,6 +131,13 @@ pub(super) const CHECKS: &[Check] = &[
         mend: "use a kernel built with CONFIG_NET_XGRESS=y",
     },
     Check {
+        name: "sampler memory",
+        needed_for: "burst sampling of all devices with hardware behind them, which is the default",
+        costs: "nothing is sampled unless bursts.netdevs names devices",
+        run: sampler::memory,
+        mend: "name devices in bursts.netdevs; those without a speed need bursts.line_rates for bursts",
+    },
+    Check {
         name: "preemption",
         needed_for: "choosing a return hook that misses nothing",
         costs: "the hook for preempting kernels is used, which is always right",
@@ -139,8 +146,8 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         name: "PREEMPT_RT",
-        needed_for: "the cost figures in the documentation",
-        costs: "cost and losses on real-time kernels were not measured; losses are counted",
+        needed_for: "exact burst samples, the cost figures in the documentation",
+        costs: "buckets of bursts may miss packets, since two writers can meet; cost and losses were not measured",
         run: kernel::real_time,
         mend: "compare fabricscope hooks under load before use on real-time hosts",
     },

@@ -66,6 +66,7 @@ fn healthy() -> HostFacts {
         traceable: Some(true),
     };
     HostFacts {
+        netdevs: Some(vec![crate::bursts::fake::link(2, "eth0"), crate::bursts::fake::link(3, "eth1")]),
         kernel,
         rdma,
         entry_functions: Some(ENTRY_FUNCTIONS.iter().map(entry).collect()),

@@ -22,6 +22,8 @@ pub(crate) enum Trace {
     Cm(CmArgs),
     /// Events of devices, ports and resources: port down, GID change, QP fatal
     Device(DeviceArgs),
+    /// NICs that are not well: what drivers and firmware report, transmit queues that stand still
+    Health(HealthArgs),
 }
 
 /// How to print.
@@ -114,6 +116,16 @@ pub(crate) struct DeviceArgs {
     session: SessionArgs,
 }
 
+/// Arguments of `trace health`.
+#[derive(Debug, Args)]
+pub(crate) struct HealthArgs {
+    /// Only this RDMA or network device, such as mlx5_0 or eth0
+    #[arg(long, value_name = "NAME")]
+    device: Option<String>,
+    #[command(flatten)]
+    session: SessionArgs,
+}
+
 /// What a session is asked for.
 #[derive(Debug)]
 pub(crate) struct Wish<'a> {
@@ -154,6 +166,7 @@ impl Trace {
                 events(Subject::Cm, device, &args.session)
             }
             Self::Device(args) => events(Subject::Device, args.device.clone(), &args.session),
+            Self::Health(args) => events(Subject::Health, args.device.clone(), &args.session),
         }
     }
 }

@@ -232,7 +232,8 @@ impl Show {
 fn check_device(wish: &Wish<'_>) -> anyhow::Result<()> {
     let Some(wanted) = &wish.filter.device else { return Ok(()) };
     let facts = RdmaFacts::read(&wish.session.roots);
-    if facts.device(wanted).is_some() {
+    let is_netdev = || wish.session.roots.sysfs.join("class/net").join(wanted).exists();
+    if facts.device(wanted).is_some() || wish.filter.kinds.contains(&Subject::Health) && is_netdev() {
         return Ok(());
     }
     let names: Vec<&str> = facts.devices.iter().map(|device| device.name.as_str()).collect();

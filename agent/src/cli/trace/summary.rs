@@ -33,6 +33,10 @@ impl Summary {
             Event::Verbs(failure) => failure_group(failure),
             Event::Cm(event) => (event.name.to_string(), String::new(), event.reason.clone().unwrap_or_default()),
             Event::Device(event) => (event.name.to_string(), String::new(), event.device.clone().unwrap_or_default()),
+            Event::Health(event) => {
+                let part = event.part.clone().unwrap_or_default();
+                (event.event.clone(), part, event.place.name().unwrap_or_default().to_owned())
+            }
         };
         *self.groups.entry((verb, error, place)).or_default() += 1;
     }

@@ -19,6 +19,22 @@ pub(crate) const BY_HAND: &[(&str, &str)] = &[
     ("mana_command", "the driver's one way to its device"),
     ("efa_command", "the driver's one way to its device"),
     ("hns_command", "the driver's one way to its firmware"),
+    ("devlink_health", "a tracepoint: what a driver reports as broken"),
+    ("devlink_hwerr", "a tracepoint: what the hardware refused"),
+    ("tx_timeout", "a tracepoint: a transmit queue that stands still"),
+    ("napi_poll", "a tracepoint: what the host does not keep up with"),
+    ("packet_drop", "a tracepoint: what the kernel throws away"),
+    ("mlx5_health", "no call: the driver's own report of an error"),
+    ("mlx5_health_work", "no call: the driver's own report of an error"),
+    ("mlx5_fw_error", "no call: the driver's own report of an error"),
+    ("mlx5_fw_fatal", "no call: the driver's own report of an error"),
+    ("mlx5_cq_error", "no call: the driver's own report of an error"),
+    ("mlx5_tx_timeout", "no call: the driver's own report of an error"),
+    ("mlx5_tx_error", "no call: the driver's own report of an error"),
+    ("mlx5_rx_error", "no call: the driver's own report of an error"),
+    ("irdma_cqp_error", "no call: the driver's own report of an error"),
+    ("bnxt_async_event", "no call: the driver's own report of an error"),
+    ("mana_async_event", "no call: the driver's own report of an error"),
 ];
 
 /// Functions that discovery ends in and that are in no row of the default set, with the reason.

@@ -5,6 +5,7 @@ mod cm;
 mod core;
 mod efa;
 mod events;
+mod health;
 mod hns;
 mod irdma;
 mod mana;
@@ -33,9 +34,13 @@ const PARTS: &[&[Hook]] = &[
     hns::ROWS,
     siw::ROWS,
     events::ROWS,
+    health::ROWS,
 ];
 
-static ALL: [Hook; count(PARTS)] = joined(PARTS);
+/// How many hooks there are.
+pub(crate) const ROWS: usize = count(PARTS);
+
+static ALL: [Hook; ROWS] = joined(PARTS);
 
 /// Every hook.
 pub(crate) static TABLE: &[Hook] = &ALL;

@@ -27,6 +27,7 @@ pub(crate) fn event_to_wire(event: &Event, info: &Info) -> v1::Event {
         Event::Verbs(failure) => v1::event::Kind::Verbs(failure.as_ref().into()),
         Event::Cm(event) => v1::event::Kind::Cm(event.into()),
         Event::Device(event) => v1::event::Kind::Device(event.into()),
+        Event::Health(event) => v1::event::Kind::Health(event.as_ref().into()),
     };
     v1::Event { host: info.host.clone(), boot_id: info.boot_id.clone(), kind: Some(kind) }
 }
@@ -39,6 +40,7 @@ impl TryFrom<v1::Event> for Event {
             v1::event::Kind::Verbs(failure) => Ok(Self::Verbs(Box::new(failure.try_into()?))),
             v1::event::Kind::Cm(event) => Ok(Self::Cm(event.try_into()?)),
             v1::event::Kind::Device(event) => Ok(Self::Device(event.try_into()?)),
+            v1::event::Kind::Health(event) => Ok(Self::Health(Box::new(event.try_into()?))),
         }
     }
 }

@@ -8,13 +8,16 @@ use crate::probes::Subject;
 use crate::rpc::limits;
 
 /// The kinds on both sides.
-const KINDS: [(Subject, v1::EventKind); 3] = [
+const KINDS: [(Subject, v1::EventKind); 4] = [
     (Subject::Verbs, v1::EventKind::Verbs),
     (Subject::Cm, v1::EventKind::Cm),
     (Subject::Device, v1::EventKind::Device),
+    (Subject::Health, v1::EventKind::Health),
 ];
 
+/// What is only counted belongs to health, as in the configuration.
 pub(super) fn kind_to_wire(subject: Subject) -> v1::EventKind {
+    let subject = if matches!(subject, Subject::Napi | Subject::Drops) { Subject::Health } else { subject };
     KINDS.iter().find(|(domain, _)| *domain == subject).map_or(v1::EventKind::Unspecified, |(_, wire)| *wire)
 }
 

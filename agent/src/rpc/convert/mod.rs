@@ -6,6 +6,7 @@
 mod agent;
 mod event;
 mod filter;
+mod health;
 mod request;
 mod samples;
 #[cfg(test)]

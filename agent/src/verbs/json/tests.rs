@@ -147,6 +147,26 @@ fn the_connection_manager_and_devices() {
 }
 
 #[test]
+fn a_nic_that_is_not_well_has_all_its_names() {
+    let record = written(&samples::firmware_fatal(), ORIGIN);
+    for (key, expected) in [
+        ("kind", "health"),
+        ("device", "mlx5_0"),
+        ("netdev", "eth0"),
+        ("pci", "0000:3b:00.0"),
+        ("event", "devlink_health"),
+        ("reporter", "fw_fatal"),
+        ("message", "FW fatal error reported"),
+    ] {
+        assert_eq!(record[key], expected, "{key}");
+    }
+    assert!(record["meaning"].as_str().is_some_and(|meaning| meaning.contains("devlink health")));
+    assert_eq!(record.get("values"), None);
+    let record = written(&samples::transmit_timeout(), ORIGIN);
+    assert_eq!((record.get("device"), record.get("pci"), &record["values"]["queue"]), (None, None, &json!(3)));
+}
+
+#[test]
 fn a_rejection_has_a_status_and_no_error() {
     let Event::Cm(mut event) = samples::cm_unreachable() else { panic!("of the connection manager") };
     event.status = 28;

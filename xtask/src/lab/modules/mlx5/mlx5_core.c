@@ -4,10 +4,13 @@
  * real driver's function names and tracepoint, so that a tracer's hooks for the firmware layer really fire. It shows
  * that the hooks work together; it shows nothing about a NIC.
  *
- * Parameters (writable in /sys/module/mlx5_core/parameters): opcode (0: every command is accepted), status, syndrome.
+ * Parameters (writable in /sys/module/mlx5_core/parameters): opcode (0: every command is accepted), status, syndrome;
+ * unwell: writing it has the driver say that the firmware of its device, labmlx5, is not well.
  */
 #include <linux/errno.h>
 #include <linux/module.h>
+#include <linux/moduleparam.h>
+#include <linux/platform_device.h>
 
 #include "mlx5_cmd.h"
 
@@ -110,5 +113,44 @@ noinline int mlx5_cmd_exec(struct mlx5_core_dev *dev, void *in, int in_size, voi
 }
 EXPORT_SYMBOL(mlx5_cmd_exec);
 
+/* The real driver's name for its device, not where the real one has it: hooks have to look it up. */
+struct mlx5_core_dev {
+	u64 others[3];
+	struct device *device;
+};
+
+static struct platform_device *platform;
+static struct mlx5_core_dev core;
+
+/* As a function of its own, with its argument, whatever the compiler sees. */
+static noinline __attribute__((__noipa__)) void print_health_info(struct mlx5_core_dev *dev)
+{
+	dev_warn(dev->device, "the firmware is not well\n");
+}
+
+static int set_unwell(const char *value, const struct kernel_param *parameter)
+{
+	print_health_info(&core);
+	return 0;
+}
+
+static const struct kernel_param_ops unwell_operations = { .set = set_unwell };
+module_param_cb(unwell, &unwell_operations, NULL, 0200);
+MODULE_PARM_DESC(unwell, "written: the firmware is not well");
+
+static int __init start(void)
+{
+	platform = platform_device_register_simple("labmlx5", PLATFORM_DEVID_NONE, NULL, 0);
+	core.device = &platform->dev;
+	return PTR_ERR_OR_ZERO(platform);
+}
+
+static void __exit end(void)
+{
+	platform_device_unregister(platform);
+}
+
+module_init(start);
+module_exit(end);
 MODULE_DESCRIPTION("lab stand-in for mlx5_core");
 MODULE_LICENSE("GPL");

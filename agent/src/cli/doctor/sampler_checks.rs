@@ -1,0 +1,61 @@
+//! What the burst sampler would take of this host.
+
+use agent_common::bucket::{SLOTS, SLOTS_MANY, Totals, direction, ring_bytes};
+
+use super::checks::Outcome::{self, Missing, Ok as Good, Unknown};
+use super::checks::listed;
+use crate::bursts::follow::{Verdict, choose};
+use crate::config::limits;
+use crate::host::facts::HostFacts;
+
+/// Memory of the kernel for the devices that are sampled by default: a ring for each direction and CPU, and totals.
+pub(super) fn memory(facts: &HostFacts) -> Outcome {
+    let (Some(links), Some(online), Some(possible)) =
+        (&facts.netdevs, facts.kernel.cpus_online, facts.kernel.cpus_possible)
+    else {
+        return Unknown("the network devices or the CPUs cannot be listed".to_owned());
+    };
+    let chosen = choose(links, &[], limits::BURST_DEVICES);
+    let sampled = chosen.iter().filter(|chosen| matches!(chosen.verdict, Verdict::Sample(_)));
+    let names: Vec<&str> = sampled.map(|chosen| &*chosen.link.name).collect();
+    if names.is_empty() {
+        return Missing("no network device has hardware behind it".to_owned());
+    }
+    let slots = if names.len() >= limits::BURST_DEVICES_MANY { SLOTS_MANY } else { SLOTS };
+    let totals = u64::from(direction::COUNT) * u64::from(possible) * size_of::<Totals>() as u64;
+    let device = ring_bytes(online, slots) + totals;
+    let all = device * names.len() as u64;
+    Good(format!(
+        "{} KiB for {}: {} KiB each, {online} CPUs with {slots} buckets each way",
+        all.div_ceil(1024),
+        listed(names.iter()),
+        device.div_ceil(1024)
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bursts::fake::link;
+    use crate::host::kernel::KernelFacts;
+
+    #[track_caller]
+    fn check(devices: u32, cpus: u32, expected: Outcome) {
+        let kernel = KernelFacts { cpus_online: Some(cpus), cpus_possible: Some(cpus), ..KernelFacts::default() };
+        let netdevs = Some((0..devices).map(|index| link(index + 2, &format!("eth{index}"))).collect());
+        assert_eq!(memory(&HostFacts { kernel, netdevs, ..HostFacts::default() }), expected);
+    }
+
+    #[test]
+    fn memory_grows_with_processors_and_is_bounded_for_many_devices() {
+        let said = |text: &str| Good(text.to_owned());
+        check(1, 2, said("129 KiB for eth0: 129 KiB each, 2 CPUs with 512 buckets each way"));
+        // 16 MiB and the totals.
+        check(1, 256, said("16416 KiB for eth0: 16416 KiB each, 256 CPUs with 512 buckets each way"));
+        let eight = "eth0, eth1, eth2, eth3, eth4, eth5, eth6, eth7";
+        let text = format!("65792 KiB for {eight}: 8224 KiB each, 256 CPUs with 256 buckets each way");
+        check(8, 256, said(&text));
+        check(0, 2, Missing("no network device has hardware behind it".to_owned()));
+        assert!(matches!(memory(&HostFacts::default()), Unknown(_)));
+    }
+}

@@ -1,0 +1,114 @@
+//! The series of NIC and RDMA counters.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::*;
+use crate::counters::catalogue::{self, Source};
+use crate::counters::readout::{Kind as OfDevice, Place, Readout, Series, Subject};
+
+/// A page with the counters of so many RDMA devices, each with a network device.
+pub(super) fn page_of_counters(metrics: &mut Metrics, latest: &Latest, devices: u32) -> String {
+    let reading = Reading {
+        info: &fake::info(),
+        snapshot: Some(&full(devices)),
+        monotonic_ns: 9_000_000_000,
+        hooks: &fake::hooks(),
+        devices: &fake::devices(devices),
+        bursts: None,
+        counters: Some(latest),
+        losses: &[],
+        signatures_evicted: 0,
+    };
+    metrics.page(&reading).unwrap()
+}
+
+/// Every counter of the catalogue on every device and its network device.
+pub(super) fn all_counters(devices: u32) -> Latest {
+    let mut readout = Readout {
+        at: Instant::now(),
+        subjects: vec![],
+        series: vec![],
+        shown: vec![],
+        resources: (0..devices)
+            .map(|index| Used { device: format!("mlx5_{index}"), kind: "qp".into(), count: 3, limit: Some(64) })
+            .collect(),
+        durations: vec![(Source::Counters, Duration::from_millis(2))],
+        counters: 0,
+    };
+    for index in 0..devices {
+        for (kind, device) in [(OfDevice::Rdma, format!("mlx5_{index}")), (OfDevice::Netdev, format!("eth{index}"))] {
+            readout.subjects.push(Subject {
+                kind,
+                name: device.clone(),
+                driver: None,
+                port_of: None,
+                priorities: Some(0b1000),
+                quarantined: Some(("errors".to_owned(), Duration::from_secs(1))),
+                failures: vec![("einval", 1)],
+            });
+            let port = (kind == OfDevice::Rdma).then_some(1);
+            let place = Arc::new(Place { kind, device, port });
+            let own = |row: &&catalogue::Row| row.name.starts_with("rdma_") == port.is_some();
+            for row in catalogue::rows().filter(own) {
+                let priorities = if row.is_by_priority() { (0..8).map(Some).collect() } else { vec![None] };
+                readout.series.extend(priorities.into_iter().map(|priority| Series {
+                    place: Arc::clone(&place),
+                    row,
+                    priority,
+                    value: 2_500_000,
+                    saturated: row.name == "rdma_sent_packets",
+                    epoch: 0,
+                    source: Source::Counters,
+                }));
+            }
+        }
+    }
+    Latest { readout, pace: Duration::from_secs(10) }
+}
+
+#[test]
+fn counters_stand_under_the_catalogue_s_names_within_their_bounds() {
+    for count in [0, 1, 9, 40] {
+        let mut metrics = Metrics::default();
+        let latest = all_counters(count);
+        let text = page_of_counters(&mut metrics, &latest, count);
+        promtool(&text);
+        let found = series(&text);
+        assert!(found.len() <= 1500, "{}", found.len());
+        // What has a place keeps it.
+        let again = series(&page_of_counters(&mut metrics, &latest, count));
+        assert_eq!(found.keys().collect::<Vec<_>>(), again.keys().collect::<Vec<_>>());
+        for index in 0..count.min(9) {
+            let (device, netdev) = (format!("{{device=\"mlx5_{index}\""), format!("{{netdev=\"eth{index}\""));
+            let of = |label: &str, part: &str| {
+                let apart = |key: &&String| ["_errors_total", "rdma_resource"].iter().any(|name| key.contains(name));
+                let own = |key: &&String| key.contains(label) && !apart(key) && key.contains(part);
+                found.keys().filter(own).count()
+            };
+            assert!(of(&device, "") <= 60 && of(&device, "rdma_received_bytes") == 1, "{}", of(&device, ""));
+            // Verbs that fill the page take places from the counters' last rows, never from pause.
+            assert!(of(&netdev, "") <= 32 && of(&netdev, "pfc_pause") == 4, "{}", of(&netdev, ""));
+        }
+    }
+}
+
+#[test]
+fn pause_is_told_by_direction_for_enabled_priorities_alone() {
+    let found = series(&page_of_counters(&mut Metrics::default(), &all_counters(1), 1));
+    let of = |name: &str| found.keys().filter(|key| key.starts_with(name)).cloned().collect::<Vec<_>>();
+    let seconds = "fabricscope_pfc_pause_seconds_total{netdev=\"eth0\",priority=\"3\",direction=";
+    assert_eq!(of("fabricscope_pfc_pause_seconds_total").len(), 2);
+    for direction in ["rx", "tx"] {
+        assert!((found[&format!("{seconds}\"{direction}\"}}")] - 2.5).abs() < 1e-9);
+    }
+    assert_eq!(of("fabricscope_pfc_pause_frames_total").len(), 2);
+}
+
+#[test]
+fn a_saturated_counter_is_called_so_and_has_no_value() {
+    let found = series(&page_of_counters(&mut Metrics::default(), &all_counters(1), 1));
+    let said = "fabricscope_rdma_saturated{device=\"mlx5_0\",port=\"1\",counter=\"rdma_sent_packets\"}";
+    assert!(found.contains_key(said), "{found:#?}");
+    assert!(!found.keys().any(|key| key.starts_with("fabricscope_rdma_sent_packets_total")));
+}

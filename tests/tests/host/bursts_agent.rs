@@ -1,0 +1,331 @@
+//! The agent's burst sampler on devices of namespaces of its own: what it counts, follows, keeps, and leaves behind.
+
+use std::fs;
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+use tests::command::fabricscope;
+use tests::metrics::sum;
+use tests::network::{Pair, RIGHT};
+
+use crate::program::{LIMIT, Scratch, end, is_root, start, text_of, until};
+
+/// An agent in the left namespace of a pair; ended when dropped.
+struct Agent<'a> {
+    pair: &'a Pair,
+    child: Child,
+    scratch: Scratch,
+    socket: PathBuf,
+}
+
+impl<'a> Agent<'a> {
+    /// Returns when it samples `va`.
+    fn start(pair: &'a Pair, more: &str) -> Self {
+        let scratch = Scratch::new();
+        let socket = scratch.inside("agent.sock");
+        let config = format!(
+            "metrics.listen = '127.0.0.1:17317'\nrpc.socket = '{}'\nverbs.enabled = false\ncm.enabled = false\n\
+             device.enabled = false\n[bursts]\nnetdevs = ['v*']\nline_rates = ['v*=1Gbit']\ndirectory = '{}'\n{more}\n",
+            socket.display(),
+            scratch.inside("samples").display()
+        );
+        let config = scratch.file("agent.toml", &config);
+        let log = fs::File::create(scratch.inside("stderr")).unwrap();
+        let mut command = pair.left.command(&fabricscope());
+        command.args(["agent", "--config", &config]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
+        let agent = Self { pair, child: command.spawn().unwrap(), scratch, socket };
+        agent.until_sampled("va", Some(1.0));
+        agent
+    }
+
+    fn log(&self) -> String {
+        fs::read_to_string(self.scratch.inside("stderr")).unwrap()
+    }
+
+    /// What `/metrics` says; empty while nobody answers.
+    fn metrics(&self) -> String {
+        let script = "exec 3<>/dev/tcp/127.0.0.1/17317 && printf 'GET /metrics HTTP/1.0\\r\\n\\r\\n' >&3 && cat <&3";
+        let mut shell = self.pair.left.command("bash".as_ref());
+        let seen = shell.args(["-c", script]).stderr(Stdio::null()).output().unwrap();
+        String::from_utf8_lossy(&seen.stdout).into_owned()
+    }
+
+    #[track_caller]
+    fn until_sampled(&self, netdev: &str, expected: Option<f64>) {
+        until(&format!("{netdev} is sampled: {expected:?}"), || {
+            let page = self.metrics();
+            let sampled = sum(&page, "fabricscope_netdev_sampled", &[("netdev", netdev)]);
+            (!page.is_empty() && sampled == expected).then_some(())
+        });
+    }
+
+    fn value(&self, name: &str, direction: &str) -> f64 {
+        sum(&self.metrics(), name, &[("netdev", "va"), ("direction", direction)]).unwrap_or_default()
+    }
+
+    fn lost(&self) -> f64 {
+        sum(&self.metrics(), "fabricscope_netdev_buckets_lost_total", &[("netdev", "va")]).unwrap_or_default()
+    }
+
+    /// The last minute of `va`.
+    fn last(&self) -> Value {
+        self.try_last().unwrap_or_else(|error| panic!("{error}{}", self.log()))
+    }
+
+    /// The same, or what is said instead.
+    fn try_last(&self) -> Result<Value, String> {
+        let socket = text_of(&self.socket);
+        let seen = start(&["bursts", "show", "--last", "60s", "--netdev", "va", "--socket", &socket, "-o", "json"]);
+        if seen.status.code() == Some(0) { Ok(serde_json::from_str(&seen.stdout).unwrap()) } else { Err(seen.stderr) }
+    }
+
+    fn signal(&self, signal: Signal) {
+        kill_process(i32::try_from(self.child.id()).ok().and_then(Pid::from_raw).unwrap(), signal).unwrap();
+    }
+
+    /// Ends it as systemd does; its log.
+    fn end(mut self) -> String {
+        self.signal(Signal::TERM);
+        let status = until("it ends", || self.child.try_wait().unwrap());
+        assert_eq!(status.code(), Some(0), "{}", self.log());
+        self.log()
+    }
+}
+
+impl Drop for Agent<'_> {
+    fn drop(&mut self) {
+        // It may have ended already.
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}
+
+/// Sends so many datagrams of 1200 bytes to the right.
+fn send(pair: &Pair, count: u32) {
+    pair.left.run(&["send-udp", RIGHT, "9", &count.to_string(), "1200", "0"]).unwrap();
+}
+
+/// What `va` says of itself: bytes and packets sent.
+fn sent(pair: &Pair) -> (f64, f64) {
+    let told = pair.left.command("ip".as_ref()).args(["-s", "-j", "link", "show", "dev", "va"]).output().unwrap();
+    let told: Value = serde_json::from_slice(&told.stdout).unwrap();
+    let tx = &told[0]["stats64"]["tx"];
+    (tx["bytes"].as_f64().unwrap(), tx["packets"].as_f64().unwrap())
+}
+
+#[test]
+fn what_a_device_sends_is_counted_shown_kept_and_nothing_is_left() {
+    if !is_root() {
+        return;
+    }
+    let pair = Pair::new(false).unwrap();
+    let before = sent(&pair);
+    let agent = Agent::start(&pair, "");
+    // As many at once as the other end's queue takes.
+    (0..5).for_each(|_| send(&pair, 200));
+    let after = sent(&pair);
+    let (bytes, packets) = (after.0 - before.0, after.1 - before.1);
+    // The other end refuses some, for which the sender sends fewer.
+    assert!(packets > 900.0, "{packets}");
+    until("all is counted", || (agent.value("fabricscope_netdev_bytes_total", "tx") >= bytes).then_some(()));
+    assert_eq!(agent.value("fabricscope_netdev_bytes_total", "tx"), bytes, "the device's own counter");
+    assert_eq!(agent.value("fabricscope_netdev_packets_total", "tx"), packets);
+    until("a burst is counted", || (agent.value("fabricscope_bursts_total", "tx") >= 1.0).then_some(()));
+    assert!(agent.value("fabricscope_netdev_peak_utilisation_ratio", "tx") > 0.5);
+    let shown = agent.last();
+    let bursts = shown["bursts"].as_array().unwrap();
+    let volume: u64 = bursts.iter().map(|burst| burst["bytes"].as_u64().unwrap()).sum();
+    assert!(!bursts.is_empty() && volume as f64 <= bytes && volume as f64 > bytes / 2.0, "{shown}");
+    assert_eq!(agent.lost(), 0.0);
+    let folder = agent.scratch.path().to_owned();
+    let files = || -> Vec<String> {
+        let entries = fs::read_dir(folder.join("samples")).unwrap();
+        let names = entries.map(|entry| text_of(&entry.unwrap().path()));
+        names.filter(|name| name.contains("-va-") && name.ends_with(".parquet")).collect()
+    };
+    // SIGTERM: what is in memory is written first.
+    agent.signal(Signal::TERM);
+    let mut agent = agent;
+    until("it ends", || agent.child.try_wait().unwrap());
+    let written = files();
+    assert!(!written.is_empty(), "{}", agent.log());
+    let names: Vec<&str> = written.iter().map(String::as_str).collect();
+    let seen = start(&[&["bursts", "show", "-o", "json"], &names[..]].concat());
+    let kept: Value = serde_json::from_str(&seen.stdout).unwrap_or_else(|_| panic!("{}", seen.stderr));
+    assert_eq!(kept["bursts"].as_array().unwrap().len(), bursts.len(), "the files hold what memory held");
+    assert!(!pair.left.tc("qdisc show dev va").unwrap().contains("clsact"));
+    assert_eq!(pair.left.tc("filter show dev va egress").unwrap(), "");
+}
+
+#[test]
+fn devices_are_followed_as_they_vanish_come_back_and_move() {
+    if !is_root() {
+        return;
+    }
+    let pair = Pair::new(false).unwrap();
+    let agent = Agent::start(&pair, "");
+    send(&pair, 100);
+    let counted = sent(&pair).1;
+    pair.left.ip("link del va").unwrap();
+    agent.until_sampled("va", None);
+    pair.connect(false).unwrap();
+    agent.until_sampled("va", Some(1.0));
+    let before = agent.value("fabricscope_netdev_packets_total", "tx");
+    assert!(counted > 50.0 && before >= counted, "{before} is less than {counted}: what was counted stays counted");
+    let device = sent(&pair).1;
+    send(&pair, 50);
+    let more = sent(&pair).1 - device;
+    until("the new one counts", || {
+        (agent.value("fabricscope_netdev_packets_total", "tx") >= before + more).then_some(())
+    });
+    // A second one, under another name and then under a third.
+    pair.left.ip("link add vx type veth peer name vy").unwrap();
+    agent.until_sampled("vx", Some(1.0));
+    pair.left.ip("link set vx name vz").unwrap();
+    agent.until_sampled("vz", Some(1.0));
+    agent.until_sampled("vx", None);
+    // To where the agent is not.
+    pair.left.ip(&format!("link set va netns {}", pair.right.name())).unwrap();
+    agent.until_sampled("va", None);
+    assert!(!pair.right.tc("qdisc show dev va").unwrap().contains("clsact"));
+    pair.right.ip(&format!("link set va netns {}", pair.left.name())).unwrap();
+    agent.until_sampled("va", Some(1.0));
+    let log = agent.end();
+    assert!(log.contains("va has gone") && log.contains("vz"), "{log}");
+}
+
+/// Stopped for longer than its ring lasts, which is half a second.
+#[test]
+fn a_stopped_agent_loses_buckets_and_says_so_and_takes_nothing_old_for_new() {
+    if !is_root() {
+        return;
+    }
+    let pair = Pair::new(false).unwrap();
+    let agent = Agent::start(&pair, "");
+    // So that the time that is lost lies between others.
+    until("it samples", || agent.try_last().ok()?["measured_ns"].as_u64().filter(|ns| *ns > 200_000_000));
+    agent.signal(Signal::STOP);
+    let stopping = Instant::now();
+    send(&pair, 200);
+    let begin = Instant::now();
+    while begin.elapsed() < Duration::from_secs(2) {
+        std::thread::park_timeout(Duration::from_millis(50));
+    }
+    let stopped = begin.elapsed();
+    agent.signal(Signal::CONT);
+    until("what was lost is told", || (agent.lost() > 0.0).then_some(()));
+    let lost = agent.lost();
+    // All but what the ring still held, and no more than the time it stood still: 1 ms each.
+    assert!(lost >= 1_400.0, "{lost} of {stopped:?}");
+    assert!(lost <= stopping.elapsed().as_millis() as f64, "{lost} of {stopped:?}");
+    // Totals are kept by the kernel: nothing is missing there. The bucket of the packets is lost, not shown as new.
+    let device = sent(&pair);
+    until("all is counted", || (agent.value("fabricscope_netdev_bytes_total", "tx") >= device.0).then_some(()));
+    assert_eq!(agent.value("fabricscope_netdev_bytes_total", "tx"), device.0);
+    let told = agent.last();
+    assert_eq!(told["lost_buckets"].as_f64(), Some(lost), "{told}");
+    assert_eq!(told["bursts"].as_array().map_or(0, Vec::len), 0, "{told}");
+    send(&pair, 200);
+    until("it goes on", || (!agent.last()["bursts"].as_array().unwrap().is_empty()).then_some(()));
+    assert_eq!(agent.lost(), lost);
+}
+
+/// Runs `bursts record` in the left namespace.
+fn record(pair: &Pair, words: &[&str]) -> tests::command::Finished {
+    let mut command: Command = pair.left.command(&fabricscope());
+    end(command.args(["bursts", "record"]).args(words))
+}
+
+#[test]
+fn a_run_has_as_many_samples_as_asked_for_from_the_start_on() {
+    if !is_root() {
+        return;
+    }
+    let pair = Pair::new(false).unwrap();
+    let scratch = Scratch::new();
+    for (interval, samples, ns) in
+        [("100us", "4000", 100_000i64), ("1ms", "400", 1_000_000), ("10ms", "40", 10_000_000)]
+    {
+        let file = text_of(&scratch.inside(&format!("{interval}.parquet")));
+        // In a while, so that the start lies ahead when the programs are attached.
+        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
+        let start_ns = i64::try_from(now.as_nanos()).unwrap() + 5_000_000_000;
+        let at = format!("{}.{:09}", start_ns / 1_000_000_000, start_ns % 1_000_000_000);
+        let date =
+            Command::new("date").args(["-u", "-d", &format!("@{at}"), "+%Y-%m-%dT%H:%M:%S.%NZ"]).output().unwrap();
+        let date = String::from_utf8(date.stdout).unwrap();
+        let words = ["--netdev", "va", "--interval", interval, "--samples", samples, "--line-rate", "1Gbit"];
+        let seen = record(&pair, &[&words[..], &["--start-at", date.trim(), "-o", &file]].concat());
+        assert_eq!(seen.status.code(), Some(0), "{}", seen.stderr);
+        let shown = start(&["bursts", "show", &file, "-o", "json"]);
+        let shown: Value = serde_json::from_str(&shown.stdout).unwrap_or_else(|_| panic!("{}", shown.stderr));
+        let first = shown["start_ns"].as_i64().unwrap();
+        let last = shown["end_ns"].as_i64().unwrap();
+        assert_eq!(shown["measured_ns"].as_i64(), Some(last - first), "{shown}");
+        assert!((0..ns).contains(&(first - start_ns)), "{interval}: it began {} ns late", first - start_ns);
+        assert_eq!(last - first, ns * samples.parse::<i64>().unwrap(), "{interval}: {shown}");
+    }
+}
+
+#[test]
+fn a_run_that_cannot_be_says_why() {
+    if !is_root() {
+        return;
+    }
+    let pair = Pair::new(false).unwrap();
+    let rows: &[(&[&str], i32, &[&str])] = &[
+        (&["--netdev", "nope"], 1, &["no network device \"nope\"", "va"]),
+        (&["--netdev", "va", "--start-at", "2020-01-01T00:00:00Z"], 1, &["in the past"]),
+        (&["--netdev", "va", "--start-at", "2999-01-01T00:00:00Z"], 2, &["start-at"]),
+        (&["--netdev", "va", "--start-at", "tomorrow"], 2, &["start-at", "2026"]),
+        (&["--netdev", "va", "--interval", "2ms"], 2, &["100us, 1ms or 10ms"]),
+        (&["--netdev", "va", "--samples", "0"], 2, &["samples"]),
+        (&["--netdev", "va", "--samples", "99999999999"], 2, &["samples"]),
+        (&["--netdev", "va", "--line-rate", "fast"], 2, &["100Gbit"]),
+        (&["--netdev", "va", "--region", "10.0.0.0"], 2, &["10.0.0.0/8"]),
+        (&["--netdev", "va", "--samples", "10", "-o", "/no/such/folder/x"], 1, &["/no/such/folder/x"]),
+        (&["--netdev", "va", "--samples", "10", "-o", "/dev/full"], 1, &["/dev/full"]),
+        (&[], 2, &["--netdev"]),
+    ];
+    for (words, status, says) in rows {
+        let seen = record(&pair, words);
+        assert_eq!(seen.status.code(), Some(*status), "{words:?}: {}{}", seen.stdout, seen.stderr);
+        for part in *says {
+            assert!(seen.stderr.contains(part), "{words:?} does not say {part}:\n{}", seen.stderr);
+        }
+    }
+}
+
+#[test]
+fn a_run_whose_device_goes_keeps_what_there_is_and_fails() {
+    if !is_root() {
+        return;
+    }
+    let pair = Pair::new(false).unwrap();
+    let scratch = Scratch::new();
+    let file = text_of(&scratch.inside("x.parquet"));
+    let mut command = pair.left.command(&fabricscope());
+    command.args(["bursts", "record", "--netdev", "va", "--samples", "600000", "-o", &file]);
+    let mut child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut says = BufReader::new(child.stderr.take().unwrap());
+    let mut line = String::new();
+    while !line.contains("is sampled") {
+        assert_ne!(says.read_line(&mut line).unwrap(), 0, "it ended: {line}");
+    }
+    // Some samples are to be there.
+    let begin = Instant::now();
+    while begin.elapsed() < Duration::from_millis(500) {
+        std::thread::park_timeout(Duration::from_millis(50));
+    }
+    pair.left.ip("link del va").unwrap();
+    let mut rest = String::new();
+    says.read_to_string(&mut rest).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(1), "{rest}");
+    assert!(rest.contains("the device has gone"), "{rest}");
+    assert!(fs::metadata(&file).unwrap().len() > 0);
+    assert!(begin.elapsed() < LIMIT);
+}
