@@ -90,7 +90,7 @@ pub(super) struct Failed {
 
 impl Counter {
     fn new(name: String, found: Option<Found>) -> Self {
-        let order = found.and_then(|found| rows().position(|row| std::ptr::eq(row, found.row)));
+        let order = found.and_then(|found| rows().position(|row| row.is(found.row)));
         let order = order.unwrap_or(usize::MAX);
         Self { name, found, order, track: Track::default(), file: None, failed: 0, skip: 0 }
     }

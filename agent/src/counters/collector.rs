@@ -103,9 +103,8 @@ fn series(mut parts: Vec<Part>) -> Vec<Series> {
     let mut rank = 0;
     for part in parts {
         let Part { place, found, value, saturated, epoch, source, .. } = part;
-        let same = |last: &&mut Series| {
-            last.place == place && std::ptr::eq(last.row, found.row) && last.priority == found.priority
-        };
+        let same =
+            |last: &&mut Series| last.place == place && last.row.is(found.row) && last.priority == found.priority;
         match series.last_mut().filter(same) {
             Some(last) if rank == found.name.rank => {
                 last.value = last.value.saturating_add(value);

@@ -22,7 +22,7 @@ pub(super) fn add(page: &mut Page, seats: &mut Seats, latest: &Latest) {
     }
     // By row first: where there is not room for all, each port has the most important ones.
     for (index, row) in catalogue::rows().enumerate().filter(|(_, row)| row.metric) {
-        for series in readout.series.iter().filter(|series| std::ptr::eq(series.row, row)) {
+        for series in readout.series.iter().filter(|series| series.row.is(row)) {
             let subject = readout.subject(&series.place);
             add_series(page, seats, index, row, series, subject);
         }

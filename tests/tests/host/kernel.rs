@@ -77,7 +77,7 @@ fn without_type_information_the_doctor_names_it_and_what_it_costs() {
 
 #[test]
 fn a_device_that_is_not_there_is_named_with_those_that_are() {
-    for kind in ["verbs", "cm", "device"] {
+    for kind in ["verbs", "device"] {
         refused(&["trace", kind, "--device", "mlx5_77"], FAILED, &["mlx5_77", "this host has"]);
     }
     refused(&["trace", "verbs", "--device", "mlx5_77", "--", "true"], NOT_TRACED, &["mlx5_77"]);

@@ -56,6 +56,6 @@ fn all(source: Source, shown: &str) -> impl Iterator<Item = Found> + '_ {
 fn agreed(source: Source, shown: &str) -> Option<Found> {
     let mut found = all(source, shown);
     let first = found.next()?;
-    let same = found.all(|other| std::ptr::eq(other.row, first.row) && other.name.scale == first.name.scale);
+    let same = found.all(|other| other.row.is(first.row) && other.name.scale == first.name.scale);
     (same && matches!(first.name.scale, Scale::One)).then_some(first)
 }

@@ -108,6 +108,11 @@ pub(crate) struct Row {
 }
 
 impl Row {
+    /// Whether it is the same row. By name: a constant's address may differ from one use to the next.
+    pub(crate) fn is(&self, other: &Self) -> bool {
+        self.name == other.name
+    }
+
     /// A row that is no metric and no sign of trouble.
     pub(super) const fn new(
         name: &'static str,
