@@ -128,6 +128,15 @@ pub(crate) const COUNTER_FILES_KEPT: usize = 768;
 /// The time between two looks for devices where nothing seems to have changed.
 pub(crate) const COUNTER_LOOK: Duration = Duration::from_secs(60);
 
+/// What the detectors of `fabricscope counters` look back on.
+pub(crate) const FINDING_WINDOW: Duration = Duration::from_secs(60);
+
+/// Samples of a port that they look at: shorter intervals look back on less.
+pub(crate) const FINDING_SAMPLES: usize = 600;
+
+/// Ports that are held against them; further ones are not, and are counted.
+pub(crate) const FINDING_PORTS: usize = 1024;
+
 /// Of how many times its own duration a reading's pace is at least, so that slow firmware is not asked all the time.
 pub(crate) const COUNTER_SHARE: u32 = 10;
 

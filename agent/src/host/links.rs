@@ -214,6 +214,15 @@ fn text(value: &[u8]) -> String {
     String::from_utf8_lossy(value).trim_end_matches('\0').to_owned()
 }
 
+/// The speed that a network device's folder in sysfs states; `None` if its driver does not know, or the link is down.
+pub(crate) fn stated_speed(folder: &Path) -> Option<BitsPerSecond> {
+    // In Mbit/s; -1 or unreadable where the driver does not know.
+    let megabits = read::parsed::<i64>(&folder.join("speed")).and_then(|speed| u64::try_from(speed).ok());
+    // SPEED_UNKNOWN as some drivers write it.
+    let known = megabits.filter(|megabits| *megabits > 0 && *megabits < u64::from(u32::MAX));
+    known.map(|megabits| BitsPerSecond(megabits * 1_000_000))
+}
+
 impl Link {
     /// What sysfs says of the device, if it is the same: sysfs shows the namespace of whoever mounted it.
     fn complete(&mut self, sysfs: &Path) {
@@ -222,11 +231,7 @@ impl Link {
             return;
         }
         self.physical = !self.loopback && self.kind.is_none() && read::link_name(&folder.join("device")).is_some();
-        // In Mbit/s; -1 or unreadable where the driver does not know, or the link is down.
-        let megabits = read::parsed::<i64>(&folder.join("speed")).and_then(|speed| u64::try_from(speed).ok());
-        // SPEED_UNKNOWN as some drivers write it.
-        let known = megabits.filter(|megabits| *megabits > 0 && *megabits < u64::from(u32::MAX));
-        self.speed = known.map(|megabits| BitsPerSecond(megabits * 1_000_000));
+        self.speed = stated_speed(&folder);
     }
 }
 

@@ -5,7 +5,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::Serialize;
 
+use super::findings;
 use crate::counters::catalogue::Unit;
+use crate::counters::findings::Windows;
 use crate::counters::rates::{Interval, Rate};
 use crate::counters::readout::{Kind, Readout, Subject};
 use crate::verbs::json::time_text;
@@ -37,6 +39,10 @@ struct Record<'a> {
     read_seconds: f64,
     read_counters: usize,
     devices: Vec<Device<'a>>,
+    findings: Vec<findings::Record>,
+    /// Ports that are one too many to be judged.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ports_left_out: Option<usize>,
 }
 
 #[derive(Debug, Serialize)]
@@ -100,6 +106,7 @@ impl Number {
 pub(super) fn write(
     readout: &Readout,
     interval: &Interval,
+    windows: &Windows,
     all: bool,
     origin: Origin<'_>,
     now: SystemTime,
@@ -115,6 +122,8 @@ pub(super) fn write(
         read_seconds: readout.durations.iter().map(|(_, duration)| duration.as_secs_f64()).sum(),
         read_counters: readout.counters,
         devices: readout.subjects.iter().map(|subject| device(subject, interval, all)).collect(),
+        findings: findings::records(windows, all),
+        ports_left_out: Some(windows.left_out()).filter(|count| *count > 0),
     };
     // In one piece: standard output looks for ends of lines in every one it is given.
     let mut line = serde_json::to_vec(&record)?;

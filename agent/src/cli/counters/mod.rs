@@ -1,5 +1,6 @@
 //! `fabricscope counters`: what the NIC and RDMA counters of this host do now, by meaning.
 
+mod findings;
 mod json;
 mod raw;
 mod text;
@@ -8,16 +9,20 @@ use std::io::Write;
 use std::process::ExitCode;
 use std::time::{Duration, Instant, SystemTime};
 
+use analysis::series::UtcNs;
 use anyhow::Context as _;
 use clap::ValueEnum;
 use jiff::fmt::friendly::SpanParser;
 
 use crate::counters::collector::Collector;
 use crate::counters::filter::{Filter, Patterns};
+use crate::counters::findings::Windows;
 use crate::counters::kernel::Kernel;
 use crate::counters::rates::between;
+use crate::counters::readout::Readout;
 use crate::host::kernel::KernelFacts;
 use crate::host::roots::Roots;
+use crate::kernel::clock::realtime_ns;
 use crate::terminal::Paper;
 
 /// How to show the counters.
@@ -34,6 +39,9 @@ pub(crate) enum Output {
 ///
 /// Reads all counters twice and shows what moved in between, what stands out first. Works without an agent, and without
 /// root as far as the kernel lets everybody read.
+///
+/// Findings follow: pause storms, congestion, loss, a link that flaps. Most take two intervals:
+/// --watch looks back on a minute. --all also says what cannot be told, and why.
 ///
 /// rx pause: the network cannot take what this host sends.
 /// tx pause: this host cannot take what the network sends.
@@ -58,7 +66,7 @@ pub(crate) struct CountersArgs {
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = interval)]
     interval: Duration,
 
-    /// Show what does not move too
+    /// Show what does not move too, and which findings cannot be told
     #[arg(long)]
     all: bool,
 
@@ -103,15 +111,21 @@ pub(crate) fn run(args: &CountersArgs, out: &mut impl Write) -> anyhow::Result<E
         }
         return Ok(ExitCode::SUCCESS);
     }
+    let mut windows = Windows::new(&args.roots, args.interval);
+    windows.take(&earlier, utc(&earlier));
     loop {
         std::thread::sleep(args.interval);
         let later = collector.read(Instant::now());
         let interval = between(&earlier, &later);
+        windows.take(&later, utc(&later));
         match args.output {
-            Output::Text => text::write(&later, &interval, args.all, paper, out)?,
+            Output::Text => {
+                text::write(&later, &interval, args.all, paper, out)?;
+                findings::write(&windows, args.all, paper, out)?;
+            }
             Output::Json => {
                 let origin = json::Origin { host: facts.hostname.as_deref(), boot_id: facts.boot_id.as_deref() };
-                json::write(&later, &interval, args.all, origin, SystemTime::now(), out)?;
+                json::write(&later, &interval, &windows, args.all, origin, SystemTime::now(), out)?;
             }
         }
         out.flush()?;
@@ -120,6 +134,12 @@ pub(crate) fn run(args: &CountersArgs, out: &mut impl Write) -> anyhow::Result<E
         }
         earlier = later;
     }
+}
+
+/// When a reading was over.
+fn utc(readout: &Readout) -> UtcNs {
+    let since = i64::try_from(readout.at.elapsed().as_nanos()).unwrap_or(i64::MAX);
+    UtcNs(realtime_ns().saturating_sub(since))
 }
 
 #[cfg(test)]

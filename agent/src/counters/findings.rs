@@ -1,0 +1,230 @@
+//! What the detectors say of each port, from the counters of the last readings.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use analysis::counter_series::{Counter, CounterSeries, Lane, When};
+use analysis::delta::{Delta, Gap};
+use analysis::port::{self, Finding, Limits};
+use analysis::series::{DurationNs, UtcNs};
+
+use super::meanings::{Meaning, meaning};
+use super::readout::{Kind, Place, Readout, Series, Subject};
+use crate::config::limits;
+use crate::host::links::stated_speed;
+use crate::host::roots::Roots;
+
+/// One row of one place, of one priority.
+type Key = (Arc<Place>, &'static str, Option<u8>);
+
+/// The last readings of every port.
+pub(crate) struct Windows {
+    net: PathBuf,
+    samples_max: usize,
+    last: Option<(Instant, UtcNs)>,
+    ports: BTreeMap<Place, Port>,
+    left_out: usize,
+}
+
+/// A port: of an RDMA device with its network device, or a network device alone.
+struct Port {
+    netdev: Option<String>,
+    samples: CounterSeries,
+    /// What every row that was ever read here stood at; absent where it could not be read the last time.
+    known: BTreeMap<Key, Option<Stood>>,
+}
+
+#[derive(Clone, Copy)]
+struct Stood {
+    value: u64,
+    epoch: u64,
+}
+
+/// What one detector says of a port.
+#[derive(Debug)]
+pub(crate) struct Judged {
+    /// The port.
+    pub(crate) place: Place,
+    /// Its network device, where it is an RDMA device's port.
+    pub(crate) netdev: Option<String>,
+    /// The answer.
+    pub(crate) finding: Finding,
+}
+
+impl Windows {
+    /// Nothing yet. `pace` is the time between two readings.
+    pub(crate) fn new(roots: &Roots, pace: Duration) -> Self {
+        let samples = limits::FINDING_WINDOW.as_nanos().div_ceil(pace.as_nanos().max(1));
+        // What the last two samples say is worth knowing however far they are apart.
+        let samples_max = usize::try_from(samples).unwrap_or(usize::MAX).clamp(2, limits::FINDING_SAMPLES);
+        let net = roots.sysfs.join("class/net");
+        Self { net, samples_max, last: None, ports: BTreeMap::new(), left_out: 0 }
+    }
+
+    /// Takes the next reading, which was over at `utc`.
+    pub(crate) fn take(&mut self, readout: &Readout, utc: UtcNs) {
+        let when = self.last.map(|(at, start)| {
+            let length = readout.at.saturating_duration_since(at).as_nanos();
+            When { start, length: DurationNs(u64::try_from(length).unwrap_or(u64::MAX)) }
+        });
+        self.last = Some((readout.at, utc));
+        let mut read: BTreeMap<Place, BTreeMap<Key, (&'static Meaning, &Series)>> = BTreeMap::new();
+        for series in &readout.series {
+            let Some(meaning) = meaning(series.row.name) else { continue };
+            if is_no_lane(readout.subject(&series.place), series) {
+                continue;
+            }
+            let key = (Arc::clone(&series.place), series.row.name, series.priority);
+            read.entry(port_of(readout, &series.place)).or_default().insert(key, (meaning, series));
+        }
+        let there = |place: &Place| {
+            readout.subjects.iter().any(|subject| subject.kind == place.kind && subject.name == place.device)
+        };
+        self.ports.retain(|place, _| there(place));
+        for (place, port) in &mut self.ports {
+            port.take(when, &read.remove(place).unwrap_or_default());
+        }
+        self.left_out = 0;
+        for (place, series) in read {
+            if self.ports.len() >= limits::FINDING_PORTS {
+                self.left_out += 1;
+                continue;
+            }
+            let mut port = Port::new(self.samples_max);
+            port.take(None, &series);
+            self.ports.insert(place, port);
+        }
+        for (place, port) in &mut self.ports {
+            port.netdev = netdev_of(readout, place).or_else(|| port.netdev.take());
+            let netdev = if place.kind == Kind::Netdev { Some(&place.device) } else { port.netdev.as_ref() };
+            port.samples.line_rate = netdev.and_then(|netdev| stated_speed(&self.net.join(netdev)));
+        }
+    }
+
+    /// What every detector says of every port.
+    pub(crate) fn findings(&self) -> Vec<Judged> {
+        let judge = |(place, port): (&Place, &Port)| {
+            let (place, netdev) = (place.clone(), port.netdev.clone());
+            let found = port::findings(&port.samples, &Limits::DEFAULT).into_iter();
+            found
+                .map(move |finding| Judged { place: place.clone(), netdev: netdev.clone(), finding })
+                .collect::<Vec<_>>()
+        };
+        self.ports.iter().flat_map(judge).collect()
+    }
+
+    /// How far back the port with the most samples goes.
+    pub(crate) fn covers(&self) -> DurationNs {
+        let length = |port: &Port| {
+            let samples = (0..port.samples.len()).filter_map(|at| port.samples.when(at));
+            samples.fold(0u64, |sum, when| sum.saturating_add(when.length.0))
+        };
+        DurationNs(self.ports.values().map(length).max().unwrap_or(0))
+    }
+
+    /// Ports of the last reading that are one too many to be judged.
+    pub(crate) fn left_out(&self) -> usize {
+        self.left_out
+    }
+}
+
+/// A priority whose flow control is off and that never saw pause is none that pause can stop: with the priorities of
+/// drivers that show all eight, nobody would look at the pause of the port.
+fn is_no_lane(subject: Option<&Subject>, series: &Series) -> bool {
+    let Some(priority) = series.priority.filter(|_| series.row.name.starts_with("pfc_")) else { return false };
+    let on = subject.and_then(|subject| subject.priorities).is_none_or(|mask| u32::from(mask) >> priority & 1 == 1);
+    !on && series.value == 0
+}
+
+/// The port that a place belongs to: pause is counted by the network device, loss by the RDMA device on it.
+fn port_of(readout: &Readout, place: &Place) -> Place {
+    let port = match place.kind {
+        Kind::Netdev => readout
+            .subject(place)
+            .and_then(|subject| subject.port_of.as_ref())
+            .map(|(device, port)| Place { kind: Kind::Rdma, device: device.clone(), port: Some(*port) })
+            .filter(|port| netdev_of(readout, port).as_ref() == Some(&place.device)),
+        // Of a device with one port, what counts for the device counts for the port.
+        Kind::Rdma if place.port.is_none() => {
+            let mut ports = readout.series.iter().map(|series| &*series.place);
+            let is_port = |other: &&Place| other.kind == Kind::Rdma && other.device == place.device;
+            let first = ports.find(|other| is_port(other) && other.port.is_some());
+            first
+                .filter(|first| !ports.any(|other| is_port(&other) && other.port != first.port && other.port.is_some()))
+                .cloned()
+        }
+        Kind::Rdma => None,
+    };
+    port.unwrap_or_else(|| place.clone())
+}
+
+/// The network device of an RDMA port, if it has one alone: of VLANs on it, which have no driver, the one below. The
+/// counters of several, as of a bond, are no one's sum.
+fn netdev_of(readout: &Readout, port: &Place) -> Option<String> {
+    let of_port = |subject: &&Subject| {
+        let on = subject.port_of.as_ref();
+        subject.kind == Kind::Netdev
+            && on.is_some_and(|(device, number)| *device == port.device && Some(*number) == port.port)
+    };
+    let all: Vec<&Subject> = readout.subjects.iter().filter(of_port).collect();
+    let real: Vec<&Subject> = all.iter().copied().filter(|subject| subject.driver.is_some()).collect();
+    match if real.is_empty() { &*all } else { &*real } {
+        [one] => Some(one.name.clone()),
+        _ => None,
+    }
+}
+
+impl Port {
+    fn new(samples_max: usize) -> Self {
+        Self { netdev: None, samples: CounterSeries::new(None, samples_max), known: BTreeMap::new() }
+    }
+
+    /// Without `when` there was no reading to compare with.
+    fn take(&mut self, when: Option<When>, read: &BTreeMap<Key, (&'static Meaning, &Series)>) {
+        let mut ranks: BTreeMap<Counter, (u8, Vec<Delta>)> = BTreeMap::new();
+        for (key, (meaning, series)) in read {
+            let stood = Stood { value: series.value, epoch: series.epoch };
+            let delta = match self.known.insert(key.clone(), Some(stood)) {
+                _ if series.saturated => Err(Gap::Saturated),
+                None => Err(Gap::First),
+                Some(None) => Err(Gap::Unread),
+                Some(Some(before)) => grown(before, stood),
+            };
+            add(&mut ranks, meaning, key.2, delta);
+        }
+        for (key, stood) in &mut self.known {
+            if !read.contains_key(key)
+                && let Some(meaning) = meaning(key.1)
+            {
+                *stood = None;
+                add(&mut ranks, meaning, key.2, Err(Gap::Unread));
+            }
+        }
+        if let Some(when) = when {
+            let values = ranks.into_iter().flat_map(|(counter, (_, deltas))| {
+                deltas.into_iter().map(move |delta| (counter, delta.map(|growth| Meaning::in_unit(counter, growth))))
+            });
+            self.samples.push(when, values);
+        }
+    }
+}
+
+fn grown(before: Stood, now: Stood) -> Delta {
+    if before.epoch == now.epoch { now.value.checked_sub(before.value).ok_or(Gap::Reset) } else { Err(Gap::Reset) }
+}
+
+fn add(ranks: &mut BTreeMap<Counter, (u8, Vec<Delta>)>, meaning: &Meaning, priority: Option<u8>, delta: Delta) {
+    let counter = (meaning.counter)(priority.map_or(Lane::Port, Lane::Priority));
+    let (rank, deltas) = ranks.entry(counter).or_insert((meaning.rank, Vec::new()));
+    if meaning.rank < *rank {
+        (*rank, *deltas) = (meaning.rank, Vec::new());
+    }
+    if meaning.rank == *rank {
+        deltas.push(delta);
+    }
+}
+
+#[cfg(test)]
+mod tests;
