@@ -143,11 +143,21 @@ fn check(case: &Case, pair: &Pair, more: &[&str]) {
         let before = lost(pair);
         let measured = measure(pair, more, &words);
         server.end().unwrap();
-        if lost(pair) == before && measured.rows.iter().all(Row::is_exact) {
+        if lost(pair) == before && measured.rows.iter().all(Row::is_exact) && one_wire(&measured) {
             return conserved(case, &measured);
         }
     }
-    panic!("{}: other packets passed, or some were lost, in each of {ATTEMPTS} measurements", case.name);
+    panic!(
+        "{}: other packets passed, some were lost, or the ends disagree, in each of {ATTEMPTS} measurements",
+        case.name
+    );
+}
+
+/// The wire is one: both ends agree on it, however each joins and cuts. A packet of the kernel's own, such as a report of
+/// IPv6 multicast listeners, can pass after one end is attached and before the other is; it does not do so each time.
+fn one_wire(Measured { rows: [va_rx, va_tx, vb_rx, vb_tx], .. }: &Measured) -> bool {
+    let wire = |row: &Row| (row.segments, row.wire_bytes);
+    (wire(va_tx), wire(va_rx)) == (wire(vb_rx), wire(vb_tx))
 }
 
 /// Packets that the devices lost for want of room: sent, for the sampler, and not for them.
@@ -177,9 +187,6 @@ fn conserved(case: &Case, Measured { sent, rows: [va_rx, va_tx, vb_rx, vb_tx] }:
     }
     // A full queue of the receiver makes TCP send again now and then.
     assert_eq!(va_tx.retransmit_bytes, sent.bytes_retrans, "{}", case.name);
-    // The wire is one: both ends agree on it, however each joins and cuts.
-    assert_eq!((va_tx.segments, va_tx.wire_bytes), (vb_rx.segments, vb_rx.wire_bytes), "{}", case.name);
-    assert_eq!((va_rx.segments, va_rx.wire_bytes), (vb_tx.segments, vb_tx.wire_bytes), "{}", case.name);
     assert!(va_tx.segments >= 500 && va_tx.buckets > 0, "{}: {va_tx:?}", case.name);
 }
 
