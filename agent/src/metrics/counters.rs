@@ -89,7 +89,7 @@ fn add_subject(page: &mut Page, seats: &mut Seats, subject: &Subject) {
         Kind::Netdev => &subject.name,
     };
     let room = |seats: &mut Seats, series: &str| match subject.kind {
-        Kind::Rdma => seats.take(device, Metric::CounterFailures, series),
+        Kind::Rdma => seats.take_unreadable(device, series),
         Kind::Netdev => seats.take_netdev(device, usize::MAX, series),
     };
     for (reason, count) in &subject.failures {

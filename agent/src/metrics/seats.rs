@@ -13,6 +13,7 @@ pub(super) const OTHER: &str = "other";
 pub(super) struct Seats {
     devices: BTreeMap<String, BTreeSet<(Metric, String)>>,
     counters: BTreeMap<String, BTreeSet<(usize, String)>>,
+    unreadable: BTreeMap<String, BTreeSet<String>>,
     netdevs: BTreeMap<String, BTreeSet<(usize, String)>>,
     errors: BTreeSet<[String; 4]>,
     histograms: BTreeSet<String>,
@@ -45,19 +46,28 @@ impl Seats {
             return false;
         };
         let key = (metric, series.to_owned());
-        let counters = self.counters.get(device).map_or(0, BTreeSet::len);
-        seats.contains(&key) || (seats.len() + counters < limits::SERIES_PER_DEVICE - SHARED && seats.insert(key))
+        // Counters are read when it is their turn: their places stay free, so that who comes first decides nothing.
+        let most = limits::SERIES_PER_DEVICE - limits::SERIES_COUNTERS - limits::SERIES_UNREADABLE - SHARED;
+        seats.contains(&key) || (seats.len() < most && seats.insert(key))
     }
 
     /// Whether an RDMA device's counter, by its place in the catalogue, has a place among the device's series.
     pub(super) fn take_counter(&mut self, device: &str, counter: usize, series: &str) -> bool {
-        let Some(others) = self.devices.get(device).map(BTreeSet::len) else {
+        if !self.devices.contains_key(device) {
             return false;
-        };
+        }
         let seats = self.counters.entry(device.to_owned()).or_default();
         let key = (counter, series.to_owned());
-        let room = seats.len() < limits::SERIES_COUNTERS && seats.len() + others < limits::SERIES_PER_DEVICE - SHARED;
-        seats.contains(&key) || (room && seats.insert(key))
+        seats.contains(&key) || (seats.len() < limits::SERIES_COUNTERS && seats.insert(key))
+    }
+
+    /// Whether what keeps an RDMA device's counters from being read has a place among the device's series.
+    pub(super) fn take_unreadable(&mut self, device: &str, reason: &str) -> bool {
+        if !self.devices.contains_key(device) {
+            return false;
+        }
+        let seats = self.unreadable.entry(device.to_owned()).or_default();
+        seats.contains(reason) || (seats.len() < limits::SERIES_UNREADABLE && seats.insert(reason.to_owned()))
     }
 
     /// Whether a network device's counter has a place.

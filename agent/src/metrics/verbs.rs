@@ -20,14 +20,12 @@ use crate::verbs::names::{VerbClass, is_named, lifecycle_names, verb_class, verb
 /// series that begins with 1 is 0, and one failure ends a job. The other verbs' failures are there from the first call.
 const FROM_ZERO: &[&str] = &[
     "alloc_async_event",
-    "alloc_mw",
     "alloc_pd",
     "create_ah",
     "create_comp_channel",
     "create_cq",
     "create_qp",
     "create_srq",
-    "dealloc_mw",
     "dealloc_pd",
     "dereg_mr",
     "destroy_ah",
@@ -36,16 +34,17 @@ const FROM_ZERO: &[&str] = &[
     "destroy_srq",
     "mmap",
     "modify_qp",
-    "modify_srq",
     "open",
     "open_device",
     "reg_dmabuf_mr",
     "reg_mr",
-    "rereg_mr",
-    "resize_cq",
 ];
 
-/// The same for devices of one driver: the verbs' names begin with it.
+/// Verbs whose calls have a place of their own on every device, whatever is called first: those that build what a job
+/// communicates by, so that its failures can be told as a share.
+const CALLS_KEPT: &[&str] = &["create_cq", "create_qp", "modify_qp", "reg_dmabuf_mr", "reg_mr"];
+
+/// As [`FROM_ZERO`] for devices of one driver: the verbs' names begin with it.
 const FROM_ZERO_OF: &[(&str, &[&str])] =
     &[("mlx5_ib", &["mlx5.devx_obj_create", "mlx5.devx_obj_modify", "mlx5.devx_umem_reg", "mlx5.uar_alloc"])];
 
@@ -92,6 +91,9 @@ pub(super) fn add_from_zero(page: &mut Page, seats: &mut Seats, devices: &RdmaFa
         let own = seats.device(&device.name);
         for kind in [HOST_MEMORY, DMABUF].into_iter().filter(|kind| seats.take(own, Metric::MrRegistrations, kind)) {
             page.add(Metric::MrRegistrations, &[own, kind], Value::Whole(0));
+        }
+        for verb in CALLS_KEPT {
+            seats.take(own, Metric::VerbsCalls, verb);
         }
     }
     let mut zero = |device: &str, verbs: &mut dyn Iterator<Item = &'static str>| {

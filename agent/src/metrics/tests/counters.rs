@@ -112,3 +112,19 @@ fn a_saturated_counter_is_called_so_and_has_no_value() {
     assert!(found.contains_key(said), "{found:#?}");
     assert!(!found.keys().any(|key| key.starts_with("fabricscope_rdma_sent_packets_total")));
 }
+
+#[test]
+fn what_is_read_first_takes_no_place_from_the_rest() {
+    let latest = all_counters(1);
+    let mut counters_first = Metrics::default();
+    let expected = series(&page_of_counters(&mut counters_first, &latest, 1));
+    for verb in ["create_qp", "modify_qp", "reg_mr"] {
+        let calls = format!("fabricscope_verbs_calls_total{{device=\"mlx5_0\",verb=\"{verb}\"}}");
+        assert!(expected.contains_key(&calls), "{expected:#?}");
+    }
+    let mut verbs_first = Metrics::default();
+    page_of(&mut verbs_first, Some(&full(1)), &fake::hooks(), &fake::devices(1));
+    let found = series(&page_of_counters(&mut verbs_first, &latest, 1));
+    let other = found.keys().filter(|key| !expected.contains_key(*key)).collect::<Vec<_>>();
+    assert!(found.len() == expected.len() && other.is_empty(), "{other:#?}");
+}
