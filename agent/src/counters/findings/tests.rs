@@ -15,7 +15,16 @@ fn subject(kind: Kind, name: &str) -> Subject {
     let (driver, priorities) = (Some("mlx5_core".to_owned()), Some(1 << 3));
     let port_of = (kind == Kind::Netdev).then(|| ("mlx5_0".to_owned(), 1));
     let (quarantined, failures) = (None, vec![]);
-    Subject { kind, name: name.to_owned(), driver, port_of, priorities, quarantined, failures }
+    Subject {
+        kind,
+        name: name.to_owned(),
+        driver,
+        port_of,
+        priorities,
+        quarantined,
+        failures,
+        relations: crate::counters::relations::Relations::default(),
+    }
 }
 
 fn series(name: &str, priority: Option<u8>, value: u64) -> Series {
@@ -32,7 +41,16 @@ fn series(name: &str, priority: Option<u8>, value: u64) -> Series {
 fn readout(at: Instant, series: Vec<Series>) -> Readout {
     let subjects = vec![subject(Kind::Rdma, "mlx5_0"), subject(Kind::Netdev, "eth0")];
     let (shown, resources, durations) = (vec![], vec![], vec![]);
-    Readout { at, subjects, series, shown, resources, durations, counters: 1 }
+    Readout {
+        at,
+        subjects,
+        series,
+        shown,
+        resources,
+        durations,
+        counters: 1,
+        further: crate::counters::readout::Further::default(),
+    }
 }
 
 fn windows() -> Windows {
