@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::*;
 use crate::counters::catalogue::{self, Source};
+use crate::counters::netlink::devlink::Reporter;
 use crate::counters::readout::{Further, Kind as OfDevice, Place, Readout, Series, Subject};
 use crate::counters::relations::Relations;
 
@@ -36,7 +37,19 @@ pub(super) fn all_counters(devices: u32) -> Latest {
             .collect(),
         durations: vec![(Source::Counters, Duration::from_millis(2))],
         counters: 0,
-        further: Further::default(),
+        further: Further {
+            reporters: vec![Reporter {
+                bus: "pci".to_owned(),
+                device: "0000:3b:00.0".to_owned(),
+                port: None,
+                name: "fw".to_owned(),
+                healthy: Some(true),
+                errors: 1,
+                recoveries: 1,
+                dumped_ns: Some(1),
+            }],
+            ..Further::default()
+        },
     };
     for index in 0..devices {
         for (kind, device) in [(OfDevice::Rdma, format!("mlx5_{index}")), (OfDevice::Netdev, format!("eth{index}"))] {
