@@ -135,6 +135,12 @@ pub(crate) const CARRIER_DEVICES: usize = 4096;
 pub(crate) const CARRIER_WINDOW: Duration = Duration::from_secs(600);
 pub(crate) const CARRIER_CHANGES: usize = 256;
 
+/// Other network namespaces that are looked into for RDMA devices; further ones are not.
+pub(crate) const NAMESPACES: usize = 256;
+
+/// Ports of an RDMA device there; hardware has 1 or 2.
+pub(crate) const NAMESPACE_PORTS: u32 = 16;
+
 /// Health reporters of all adapters; further ones are not looked at. An adapter has five or so.
 pub(crate) const REPORTERS: usize = 1024;
 

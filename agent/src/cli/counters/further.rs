@@ -184,7 +184,7 @@ mod tests {
             resources: vec![],
             durations: vec![],
             counters: 0,
-            further: Further { reporters, bound: vec![("mlx5_0".to_owned(), bound)] },
+            further: Further { reporters, bound: vec![("mlx5_0".to_owned(), bound)], ..Further::default() },
         }
     }
 
@@ -226,7 +226,7 @@ mod tests {
         };
         let of = |reporter: Reporter, all| {
             let readout =
-                Readout { further: Further { reporters: vec![reporter], bound: vec![] }, ..readout(0, vec![]) };
+                Readout { further: Further { reporters: vec![reporter], ..Further::default() }, ..readout(0, vec![]) };
             written(&readout, &readout, all)
         };
         assert_eq!(of(reporter(true, 0), false), "");
