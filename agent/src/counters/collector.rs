@@ -118,6 +118,8 @@ impl Collector {
         }
         self.fingerprint = found;
         self.looked = Some(now);
+        // A device that is gone may be in another namespace now, or come from one.
+        self.elsewhere.look_soon();
         let search = Search { roots: &self.roots, filter: &self.filter, all: self.all, statistics: &*self.statistics };
         let mut old = std::mem::take(&mut self.devices);
         for facts in search.devices() {

@@ -101,6 +101,11 @@ impl Namespaces {
         self.held.values().flat_map(|namespace| &namespace.devices).map(move |device| device.subject(now))
     }
 
+    /// Looks again at the next reading.
+    pub(super) fn look_soon(&mut self) {
+        self.looked = None;
+    }
+
     fn look(&mut self, roots: &Roots, filter: &Filter, all: bool) {
         let mut old = std::mem::take(&mut self.held);
         let closed = std::mem::take(&mut self.closed);

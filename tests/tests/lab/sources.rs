@@ -19,7 +19,7 @@ nic 0 pause 'tx_pause_frames 21' 'rx_pause_frames 22'
 nic 0 fec 'corrected_blocks 31' 'uncorrectable_blocks 32' 'corrected_bits 33'
 nic 0 phy 'SymbolErrorDuringCarrier 41'
 nic 0 link 'link_down_events 51'
-nic 0 ethtool 'rx_global_pause 7' 'rx_symbol_err_phy 8' 'rx_crc_errors_phy 9' 'rx_prio3_pause 10'
+nic 0 ethtool 'rx_pause_ctrl_phy 7' 'rx_symbol_err_phy 8' 'rx_crc_errors_phy 9' 'rx_prio3_pause 10'
 nic 0 hw_counters 'cc_rx_ce_pkts 63'
 ours standard
 rdma statistic set link mlx5_0/1 optional-counters cc_rx_ce_pkts && ours optional
@@ -31,12 +31,14 @@ nic 0 pause 'show rx_pause_frames'; nic 0 phy 'show SymbolErrorDuringCarrier'
 for count in 1 2 3; do nic_health 0 'firmware is unwell'; done
 nic_health 1 '!firmware is gone'
 ours reporters; devlink -j health show > $out/devlink.json
-fabricscope counters --interval 100ms > $out/reporters.text
+fabricscope counters --interval 100ms > $out/reporters.text; fabricscope status > $out/status.text; fabricscope status -o json > $out/status.json
 
 start_agent 'counters.every = "1s"' || exit 1
 changes() { echo $(($(cat /sys/class/net/fsnic0/carrier_down_count) + $1)); }
 until_true "holds 'fabricscope_nic_carrier_down_events_total{netdev=\"fsnic0\"}' '>= $(changes 0)'" || echo 'no link' >&2
 scrape /metrics > $out/before.metrics
+# The adapter has no count of its own, which would come first.
+nic 0 ethtool 'hide link_down_events_phy'; nic 0 link 'hide link_down_events'
 fabricscope counters --device fsnic0 --watch --interval 200ms --all -o json > $out/links.json 2> $out/links.log & reader=$!
 until_true '[ -s $out/links.json ]'
 last=$(changes 5)
@@ -165,6 +167,9 @@ pub(crate) fn reporters(run: &Run) {
     let text = output.file("reporters.text").unwrap();
     assert!(text.contains("platform/fsnic.1: the health reporter fw is in error"), "{text}");
     assert!(text.contains("platform/fsnic.0 fw: healthy, 3 errors, 3 recoveries"), "{text}");
+    let status = output.file("status.text").unwrap().split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(status.contains("reporters platform/fsnic.0 fw: healthy, 3 errors, 3 recoveries"), "{status}");
+    assert_eq!(self::record(run, "status")["health_reporters"], record["health_reporters"]);
     let of = |name: &str, pci: &str| metric(run, "before", name, &[("pci", pci), ("reporter", "fw")]);
     for (name, first, second) in [("errors_total", 3.0, 1.0), ("recoveries_total", 3.0, 0.0), ("healthy", 1.0, 0.0)] {
         let name = format!("fabricscope_health_reporter_{name}");

@@ -82,6 +82,7 @@ fn host() -> (Host, Nic) {
     let host = Host::new();
     host.write("class/net/eth0/ifindex", "7\n");
     host.write("class/net/eth0/carrier_changes", "9\n");
+    fs::create_dir_all(host.path("class/net/eth0/statistics")).unwrap();
     host.write("devices/0000:3b:00.0/vendor", "");
     symlink(host.path("devices/0000:3b:00.0"), host.path("class/net/eth0/device")).unwrap();
     let values = vec![("rx_global_pause", 7), ("rx_symbol_err_phy", 8)];
