@@ -190,7 +190,7 @@ pub(crate) const SERIES_PER_DEVICE: usize = 60;
 pub(crate) const SERIES_COUNTERS: usize = 20;
 
 /// Besides, reasons why counters of the device could not be read; further ones are in the log alone.
-pub(crate) const SERIES_UNREADABLE: usize = 2;
+pub(crate) const SERIES_UNREADABLE: usize = 5;
 
 /// Series of one network device that belongs to an adapter.
 pub(crate) const SERIES_PER_NETDEV: usize = 32;

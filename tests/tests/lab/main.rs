@@ -102,6 +102,7 @@ macro_rules! kernels {
                 optional_counters_are_read_once_they_are_on: sources::optional(&SOURCES),
                 health_reporters_are_those_of_devlink: sources::reporters(&SOURCES),
                 each_loss_of_a_link_is_counted_and_dated: sources::links(&SOURCES),
+                changes_of_links_survive_a_flood: sources::flooded(&SOURCES),
                 members_of_a_bond_are_named: sources::bonds(&SOURCES),
                 a_driver_that_is_reloaded_is_read_again: sources::reloaded(&SOURCES),
                 devices_of_other_namespaces_are_read: sources::namespaces(&SOURCES),

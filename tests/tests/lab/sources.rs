@@ -34,6 +34,12 @@ ours reporters; devlink -j health show > $out/devlink.json
 fabricscope counters --interval 100ms > $out/reporters.text; fabricscope status > $out/status.text; fabricscope status -o json > $out/status.json
 
 start_agent 'counters.every = "1s"' || exit 1
+flap() {
+    for count in $(seq $1); do
+        nic 0 link 'carrier 0'; until_true '[ "$(cat /sys/class/net/fsnic0/carrier)" = 0 ]'
+        nic 0 link 'carrier 1'; until_true '[ "$(cat /sys/class/net/fsnic0/carrier)" = 1 ]'
+    done
+}
 changes() { echo $(($(cat /sys/class/net/fsnic0/carrier_down_count) + $1)); }
 until_true "holds 'fabricscope_nic_carrier_down_events_total{netdev=\"fsnic0\"}' '>= $(changes 0)'" || echo 'no link' >&2
 scrape /metrics > $out/before.metrics
@@ -42,15 +48,21 @@ nic 0 ethtool 'hide link_down_events_phy'; nic 0 link 'hide link_down_events'
 fabricscope counters --device fsnic0 --watch --interval 200ms --all -o json > $out/links.json 2> $out/links.log & reader=$!
 until_true '[ -s $out/links.json ]'
 last=$(changes 5)
-for count in 1 2 3 4 5; do
-    nic 0 link 'carrier 0'; until_true '[ "$(cat /sys/class/net/fsnic0/carrier)" = 0 ]'
-    nic 0 link 'carrier 1'; until_true '[ "$(cat /sys/class/net/fsnic0/carrier)" = 1 ]'
-done
+flap 5
 until_true "holds 'fabricscope_nic_carrier_down_events_total{netdev=\"fsnic0\"}' '== $last'" || echo 'links missed' >&2
 scrape /metrics > $out/after.metrics
 lines=$(($(wc -l < $out/links.json) + 8)); until_true '[ $(wc -l < $out/links.json) -ge $lines ]'
 kill $reader; wait $reader
 fabricscope counters --device fsnic0 --interval 100ms > $out/links.text
+# More messages than there is room for, while nobody takes them.
+fabricscope counters --device fsnic0 --watch --interval 200ms --all -o json > $out/flood.json 2> $out/flood.log & reader=$!
+until_true '[ -s $out/flood.json ]'
+kill -STOP $reader
+ip link add d0 type dummy; for count in $(seq 400); do echo "link set d0 mtu $((1000 + count))"; done | ip -batch -; ip link del d0
+flap 3
+kill -CONT $reader
+lines=$(($(wc -l < $out/flood.json) + 4)); until_true '[ $(wc -l < $out/flood.json) -ge $lines ]'
+kill $reader; wait $reader
 
 modprobe bonding max_bonds=0 && ip link add bond0 type bond && ip link set fsnic0 down && ip link set fsnic0 master bond0 && ip link set bond0 up
 ours bond
@@ -206,6 +218,16 @@ pub(crate) fn links(run: &Run) {
     assert!(flap.to_string().contains("went down 5 times"), "{flap}");
     let nothing = run.output().unwrap().file("links.text").unwrap();
     assert!(!nothing.contains("went down"), "who has just begun to listen knows of no change: {nothing}");
+}
+
+/// Messages that find no room cost the times of the changes in them, and no change.
+#[track_caller]
+pub(crate) fn flooded(run: &Run) {
+    let records: Vec<Value> = run.lines("flood.json").unwrap();
+    let changes = device(records.last().unwrap(), "fsnic0")["link_changes"].as_array().unwrap();
+    let sum = |of: &str| -> u64 { changes.iter().map(|change| change[of].as_u64().unwrap()).sum() };
+    assert_eq!((sum("downs"), sum("ups")), (3, 3), "{changes:?} on {}", run.kernel());
+    assert!(changes.len() < 6, "there was room for all messages: {changes:?}");
 }
 
 /// A member names its bond and the bond its members.
