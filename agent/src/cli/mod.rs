@@ -98,6 +98,7 @@ fn dispatch(command: Command) -> anyhow::Result<ExitCode> {
         Command::Doctor(args) => {
             let mut facts = HostFacts::read(&args.roots);
             facts.fexit = Some(crate::kernel::try_fexit(&args.roots).map_err(|error| format!("{error:#}")));
+            doctor::try_sampler(&mut facts);
             doctor::run(&args, &facts, &mut io::stdout().lock())
         }
     }
