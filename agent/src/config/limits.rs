@@ -254,6 +254,9 @@ pub(crate) const FILE_SAMPLES: usize = 1 << 17;
 /// How long a piece waits for further ones before it is written: with its own time, what a crash can lose.
 pub(crate) const FILE_TIME: Duration = Duration::from_secs(60);
 
+/// Bytes of files that the recorder keeps unless `bursts.keep_bytes` says otherwise.
+pub(crate) const RECORDER_BYTES: u64 = 1 << 30;
+
 /// Files that the recorder keeps, whatever their size; the oldest go first.
 pub(crate) const RECORDER_FILES: usize = 100_000;
 

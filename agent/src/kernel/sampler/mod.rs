@@ -9,6 +9,8 @@ mod interface;
 mod netlink;
 mod object;
 mod rings;
+mod tcx;
+mod trial;
 
 use std::fmt;
 use std::io;
@@ -21,6 +23,7 @@ pub(crate) use attach::Sampler;
 pub(crate) use interface::Interface;
 pub(crate) use netlink::Counters;
 pub(crate) use rings::Rings;
+pub(crate) use trial::trial;
 
 /// The lengths of a bucket that can be sampled.
 pub(crate) const INTERVALS: [DurationNs; 3] = [DurationNs(100_000), DurationNs(1_000_000), DurationNs(10_000_000)];
