@@ -3,6 +3,9 @@
 //! netlink. Their hardware counters are read from inside by RDMA netlink; counters that only sysfs has (`counters`) and
 //! their network devices are not.
 //!
+//! Found are namespaces that have a name, and those of processes that this one may look at; a namespace without a name
+//! whose processes it may not look at is not.
+//!
 //! Nothing stays inside: a namespace that somebody holds does not end with its container, and its device would not come
 //! back. So a thread of its own goes in for each reading and ends with it.
 

@@ -101,7 +101,7 @@ fn record(run: &Run, when: &str) -> Value {
 
 fn device<'a>(record: &'a Value, name: &str) -> &'a Value {
     let mut devices = record["devices"].as_array().unwrap().iter();
-    devices.find(|device| device["name"] == name).unwrap_or_else(|| panic!("no {name} in {record:#}"))
+    devices.find(|device| device["name"] == name).expect(name)
 }
 
 /// The value and source of a counter.
@@ -214,7 +214,7 @@ pub(crate) fn links(run: &Run) {
     assert!(changes.is_sorted_by_key(|change| change["time_ns"].as_i64()), "{changes:?}");
     assert_eq!(changes.last().unwrap()["up"], true, "{changes:?}");
     let flap = last["findings"].as_array().unwrap().iter().find(|finding| finding["detector"] == "link_flap");
-    let flap = flap.unwrap_or_else(|| panic!("no finding in {last:#}"));
+    let flap = flap.expect("a link that flaps is found");
     assert!(flap.to_string().contains("went down 5 times"), "{flap}");
     let nothing = run.output().unwrap().file("links.text").unwrap();
     assert!(!nothing.contains("went down"), "who has just begun to listen knows of no change: {nothing}");
