@@ -285,13 +285,15 @@ impl<C: Clocks> Worker<C> {
         let is_kept = |index: &u32, device: &Device| kept.get(index) == Some(&device.netdev());
         let gone = self.devices.extract_if(.., |index, (device, _)| !is_kept(index, device) || !device.stands());
         for (index, (mut device, _)) in gone {
+            let mut piece = device.read(|| self.clocks.monotonic());
             if is_kept(&index, &device) {
-                let netdev = device.netdev();
                 tracing::info!(
-                    "bursts: {netdev} has lost its programs, as one does that is made anew: attaching again"
+                    "bursts: {} has lost its programs and gets new ones: was it made anew?",
+                    device.netdev()
                 );
+                // Since when is not known: what is empty here may be what nobody counted.
+                piece.lose_all();
             }
-            let piece = device.read(|| self.clocks.monotonic());
             let mut series = device.series(&piece, &window);
             series.lost = series.lost.saturating_add(self.undelivered.remove(&index).unwrap_or_default());
             add(&mut self.gone, device.account());
@@ -314,6 +316,7 @@ impl<C: Clocks> Worker<C> {
             slots,
             clsact: false,
             suspected: self.wish.suspected,
+            sketch: true,
             regions: self.wish.regions.clone(),
         };
         let attached = self.host.attach(&options).map_err(|error| (link.name.clone(), format!("{error:#}")))?;

@@ -5,6 +5,8 @@
 
 mod attach;
 mod clsact;
+#[cfg(test)]
+mod crafted;
 mod interface;
 mod netlink;
 mod object;
@@ -43,6 +45,8 @@ pub(crate) struct Options {
     pub(crate) clsact: bool,
     /// Whether received segments are looked up in their socket, to tell which may have been sent again.
     pub(crate) suspected: bool,
+    /// Whether flows are sketched: always, but where its cost is measured.
+    pub(crate) sketch: bool,
     /// The prefixes of the host's own region. Without any, bytes across regions are not measured.
     pub(crate) regions: Vec<Prefix>,
 }

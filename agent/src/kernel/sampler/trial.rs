@@ -30,7 +30,7 @@ pub(crate) fn trial() -> anyhow::Result<Means> {
 fn options(clsact: bool) -> Options {
     let (ifindex, netdev) = (LOOPBACK.0, LOOPBACK.1.to_owned());
     let (interval, regions) = (DurationNs(1_000_000), Vec::new());
-    Options { ifindex, netdev, interval, slots: SLOTS, clsact, suspected: false, regions }
+    Options { ifindex, netdev, interval, slots: SLOTS, clsact, suspected: false, sketch: true, regions }
 }
 
 /// Runs this on a thread in a network namespace of its own, which goes with the thread.
