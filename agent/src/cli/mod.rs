@@ -97,7 +97,10 @@ fn dispatch(command: Command) -> anyhow::Result<ExitCode> {
         Command::Check(args) => check::run(&args, &mut io::stdout().lock(), &mut io::stderr().lock()),
         Command::Doctor(args) => {
             let mut facts = HostFacts::read(&args.roots);
-            facts.fexit = Some(crate::kernel::try_fexit(&args.roots).map_err(|error| format!("{error:#}")));
+            let text = |error: anyhow::Error| format!("{error:#}");
+            facts.fexit = Some(crate::kernel::try_fexit(&args.roots).map_err(text));
+            facts.marking = Some(crate::kernel::sampler::marking_programs().map_err(text));
+            facts.retransmissions = Some(crate::kernel::sampler::try_retransmissions(&args.roots).map_err(text));
             doctor::run(&args, &facts, &mut io::stdout().lock())
         }
     }

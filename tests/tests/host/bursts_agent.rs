@@ -15,16 +15,16 @@ use tests::network::{Pair, RIGHT};
 use crate::program::{LIMIT, Scratch, end, is_root, start, text_of, until};
 
 /// An agent in the left namespace of a pair; ended when dropped.
-struct Agent<'a> {
+pub(crate) struct Agent<'a> {
     pair: &'a Pair,
     child: Child,
     scratch: Scratch,
-    socket: PathBuf,
+    pub(crate) socket: PathBuf,
 }
 
 impl<'a> Agent<'a> {
     /// Returns when it samples `va`.
-    fn start(pair: &'a Pair, more: &str) -> Self {
+    pub(crate) fn start(pair: &'a Pair, more: &str) -> Self {
         let scratch = Scratch::new();
         let socket = scratch.inside("agent.sock");
         let config = format!(
@@ -42,12 +42,12 @@ impl<'a> Agent<'a> {
         agent
     }
 
-    fn log(&self) -> String {
+    pub(crate) fn log(&self) -> String {
         fs::read_to_string(self.scratch.inside("stderr")).unwrap()
     }
 
     /// What `/metrics` says; empty while nobody answers.
-    fn metrics(&self) -> String {
+    pub(crate) fn metrics(&self) -> String {
         let script = "exec 3<>/dev/tcp/127.0.0.1/17317 && printf 'GET /metrics HTTP/1.0\\r\\n\\r\\n' >&3 && cat <&3";
         let mut shell = self.pair.left.command("bash".as_ref());
         let seen = shell.args(["-c", script]).stderr(Stdio::null()).output().unwrap();
@@ -63,7 +63,7 @@ impl<'a> Agent<'a> {
         });
     }
 
-    fn value(&self, name: &str, direction: &str) -> f64 {
+    pub(crate) fn value(&self, name: &str, direction: &str) -> f64 {
         sum(&self.metrics(), name, &[("netdev", "va"), ("direction", direction)]).unwrap_or_default()
     }
 
@@ -88,7 +88,7 @@ impl<'a> Agent<'a> {
     }
 
     /// Ends it as systemd does; its log.
-    fn end(mut self) -> String {
+    pub(crate) fn end(mut self) -> String {
         self.signal(Signal::TERM);
         let status = until("it ends", || self.child.try_wait().unwrap());
         assert_eq!(status.code(), Some(0), "{}", self.log());

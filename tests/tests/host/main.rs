@@ -6,6 +6,7 @@ mod bursts_agent;
 mod bursts_fields;
 mod bursts_kernel;
 mod bursts_kernel_others;
+mod bursts_marks;
 mod bursts_pattern;
 mod bursts_show;
 mod counters;

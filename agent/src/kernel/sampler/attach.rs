@@ -11,8 +11,8 @@ use aya::programs::{ProgramError, TcAttachType};
 use super::super::sys::ProgramAccount;
 use super::clsact::{self, Clsact};
 use super::netlink::Netlink;
-use super::object::{Cpus, Object, PROGRAMS, link_header};
-use super::rings::TotalsMap;
+use super::object::{Cpus, Object, link_header, programs};
+use super::totals::TotalsMap;
 use super::{INTERVALS, Means, Options, Rings};
 use crate::host::roots::Roots;
 
@@ -99,7 +99,7 @@ fn attach(object: &mut Object, options: &Options, netlink: Netlink) -> anyhow::R
     let Some(why) = why else { return Ok(([Means::Tcx, Means::Tcx], None)) };
     let context = |step: &str| format!("{step} {} by clsact (not by TCX: {why})", options.netdev);
     let mut clsact = Clsact::new(netlink, options.ifindex).with_context(|| context("preparing"))?;
-    for (name, egress) in PROGRAMS.into_iter().zip([false, true]) {
+    for (name, egress) in programs(options.marks).into_iter().zip([false, true]) {
         let program = object.program(name)?.fd().with_context(|| format!("the program {name}"))?;
         let program = u32::try_from(program.as_fd().as_raw_fd()).context("a descriptor")?;
         clsact.add(egress, program).with_context(|| context(&format!("attaching {name} to")))?;
@@ -110,7 +110,7 @@ fn attach(object: &mut Object, options: &Options, netlink: Netlink) -> anyhow::R
 /// Attaches both programs by TCX, or none: says why not.
 fn tcx(object: &mut Object, options: &Options) -> anyhow::Result<Option<String>> {
     let mut links = Vec::new();
-    for (name, at) in PROGRAMS.into_iter().zip([TcAttachType::Ingress, TcAttachType::Egress]) {
+    for (name, at) in programs(options.marks).into_iter().zip([TcAttachType::Ingress, TcAttachType::Egress]) {
         let order = TcAttachOptions::TcxOrder(LinkOrder::first());
         match object.program(name)?.attach_with_options(&options.netdev, at, order) {
             Ok(link) => links.push((name, link)),
