@@ -171,14 +171,19 @@ impl Account {
         self.remember(series);
     }
 
-    /// Totals of programs that have just been attached begin at 0: those before have gone.
+    /// The programs have gone: what they counted stays, and the next ones begin at 0.
+    pub(crate) fn end(&mut self) {
+        self.gone.iter_mut().zip(&mut self.last).for_each(|(gone, last)| bury(gone, last));
+    }
+
+    /// Fewer packets than the last time are of programs that have just been attached, should their end not have been
+    /// told: those before have gone.
     fn total(&mut self, totals: &[Totals; 2]) {
         for (((way, gone), last), now) in self.ways.iter_mut().zip(&mut self.gone).zip(&mut self.last).zip(totals) {
-            let begun_anew = now.skbs < last.skbs;
+            if now.skbs < last.skbs {
+                bury(gone, last);
+            }
             for (of, to) in COUNTERS {
-                if begun_anew {
-                    *of(gone) = of(gone).saturating_add(*of(last));
-                }
                 *to(way) = of(gone).saturating_add(*of(&mut { *now }));
             }
             *last = *now;
@@ -216,6 +221,14 @@ impl Account {
         let recent = self.recent.iter().filter(|second| second.second >= since);
         recent.fold([0, 0], |[rx, tx], second| [rx.max(second.peak[0]), tx.max(second.peak[1])])
     }
+}
+
+/// Adds the totals of programs that are gone to those of the ones before.
+fn bury(gone: &mut Totals, last: &mut Totals) {
+    for (of, _) in COUNTERS {
+        *of(gone) = of(gone).saturating_add(*of(last));
+    }
+    *last = Totals::default();
 }
 
 impl Way {
@@ -355,6 +368,10 @@ mod tests {
             account.take(&series(0, "."), Some(&totals(skbs)), Share::DEFAULT, &mut sizes);
             assert_eq!((account.ways[0].packets, account.ways[0].bytes), (packets, 50 * packets));
         }
+        // The next one has counted more than the one before when it is looked at first.
+        account.end();
+        account.take(&series(0, "."), Some(&totals(11)), Share::DEFAULT, &mut sizes);
+        assert_eq!(account.ways[0].packets, 54);
     }
 
     #[test]

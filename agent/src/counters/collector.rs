@@ -9,7 +9,9 @@ use super::catalogue::Source;
 use super::device::Device;
 use super::discover::{Search, fingerprint};
 use super::filter::Filter;
-use super::readout::{Kind, Readout, Series};
+use super::netlink::devlink::Reporter;
+use super::netlink::rdma::Bound;
+use super::readout::{Further, Kind, Readout, Series, Subject};
 use crate::config::limits;
 use crate::health::resources::Used;
 use crate::host::roots::Roots;
@@ -19,6 +21,7 @@ pub(crate) struct Collector {
     roots: Roots,
     filter: Filter,
     all: bool,
+    queue_pairs: bool,
     statistics: Box<dyn Statistics>,
     devices: Vec<Device>,
     /// The devices of the last look, by which a change is noticed.
@@ -30,7 +33,14 @@ pub(crate) struct Collector {
 impl Collector {
     /// A reader that has not looked yet. `all` has counters shown too that no row of the catalogue knows.
     pub(crate) fn new(roots: Roots, filter: Filter, all: bool, statistics: Box<dyn Statistics>) -> Self {
-        Self { roots, filter, all, statistics, devices: Vec::new(), fingerprint: Vec::new(), looked: None }
+        let (devices, fingerprint) = (Vec::new(), Vec::new());
+        Self { roots, filter, all, queue_pairs: false, statistics, devices, fingerprint, looked: None }
+    }
+
+    /// Has counters read too that are bound to queue pairs: there may be many, so that only who looks at them asks.
+    pub(crate) fn with_queue_pairs(mut self) -> Self {
+        self.queue_pairs = true;
+        self
     }
 
     /// A full reading. Nothing on the host is no error, nor is anything that a device answers.
@@ -44,15 +54,48 @@ impl Collector {
                 self.looked = None;
             }
         }
+        let subjects: Vec<Subject> = self.devices.iter().map(|device| self.subject(device, now)).collect();
+        let further = Further { reporters: self.reporters(&subjects), bound: self.bound() };
         Readout {
             at: Instant::now(),
-            subjects: self.devices.iter().map(|device| device.subject(now)).collect(),
+            subjects,
             counters: gathered.asked,
             series: series(gathered.parts),
             shown: gathered.shown,
             resources: self.resources(),
             durations: durations.into_iter().collect(),
+            further,
         }
+    }
+
+    fn subject(&self, device: &Device, now: Instant) -> Subject {
+        let mut subject = device.subject(now);
+        if device.kind == Kind::Netdev {
+            subject.relations.changes = device.index.and_then(|index| self.statistics.changes(index));
+        }
+        subject
+    }
+
+    /// Of the devices that are read, or all if nothing is left out: an adapter may report that has no device yet.
+    fn reporters(&self, subjects: &[Subject]) -> Vec<Reporter> {
+        let mut reporters = self.statistics.reporters();
+        if !self.filter.is_all() {
+            let is_of = |subject: &Subject, reporter: &Reporter| subject.relations.stands_on(&reporter.device);
+            reporters.retain(|reporter| subjects.iter().any(|subject| is_of(subject, reporter)));
+        }
+        reporters.truncate(limits::REPORTERS);
+        reporters
+    }
+
+    /// Where single queue pairs may be shown.
+    fn bound(&self) -> Vec<(String, Bound)> {
+        let devices = self.devices.iter().filter(|device| self.queue_pairs && device.kind == Kind::Rdma);
+        let of = |device: &Device| {
+            let found = device.index.map(|index| self.statistics.bound(index)).unwrap_or_default();
+            let wanted = found.into_iter().filter(|bound| self.filter.wants_port(bound.port));
+            wanted.map(|bound| (device.name.clone(), bound)).collect::<Vec<_>>()
+        };
+        devices.flat_map(of).take(limits::BOUND_COUNTERS).collect()
     }
 
     /// Looks for devices again if they have changed, and from time to time in any case: a port's network device may be

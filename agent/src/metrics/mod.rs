@@ -80,6 +80,7 @@ impl Metrics {
         if let Some(latest) = reading.counters {
             counters::add(&mut page, &mut self.seats, latest);
             health::add_resources(&mut page, &mut self.seats, &latest.readout.resources);
+            health::add_reporters(&mut page, &mut self.seats, reading.devices, &latest.readout.further.reporters);
         }
         self.verbs_measured |= is_measured(reading.hooks, Subject::Verbs);
         if self.verbs_measured {

@@ -5,9 +5,9 @@ use serde::Deserialize;
 use tests::metrics::sum;
 use tests::network::{Pair, RIGHT, RIGHT_6};
 
-use crate::bursts_agent::Agent;
 use crate::bursts_kernel::{Measured, Row, lost, measure};
-use crate::program::{end, is_root, program, text_of, until};
+use crate::program::{end, is_root, program, until};
+use crate::sampling::Agent;
 
 const BYTES: u64 = 5_000_000;
 /// The bit in the byte of the TCP header that holds its length.
@@ -106,7 +106,7 @@ fn what_is_sent_again_arrives_marked_to_the_byte_and_unharmed() {
 fn says_that_it_marks(agent: &Agent<'_>) {
     assert_eq!(sum(&agent.metrics(), "fabricscope_tcp_retransmits_marked", &[]), Some(1.0));
     assert!(agent.log().contains("mark_retransmits"), "{}", agent.log());
-    let status = end(program().args(["status", "--socket", &text_of(&agent.socket)]));
+    let status = agent.status();
     assert!(status.stdout.contains("mark_retransmits"), "{}{}", status.stdout, status.stderr);
     let doctor = end(program().arg("doctor"));
     assert!(doctor.stdout.contains("marks what TCP sends again"), "{}", doctor.stdout);

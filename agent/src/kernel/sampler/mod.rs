@@ -11,7 +11,9 @@ mod netlink;
 mod object;
 mod retransmissions;
 mod rings;
+mod tcx;
 mod totals;
+mod trial;
 
 use std::fmt;
 use std::io;
@@ -25,6 +27,7 @@ pub(crate) use interface::Interface;
 pub(crate) use netlink::Counters;
 pub(crate) use retransmissions::{Retransmissions, Traces};
 pub(crate) use rings::Rings;
+pub(crate) use trial::trial;
 
 use crate::host::roots::Roots;
 
