@@ -94,7 +94,7 @@ impl Device {
             retransmits_tx: true,
             retransmits_rx: options.suspected,
             regions: !options.regions.is_empty(),
-            flows: true,
+            flows: options.sketch,
             roce: true,
         };
         let frame = Series {

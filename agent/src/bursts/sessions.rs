@@ -22,7 +22,7 @@ use super::follow::{Chosen, Glob, Verdict, choose, line_rate};
 use crate::config::limits;
 use crate::host::links::{Bell, Link, links};
 use crate::kernel::ProgramAccount;
-use crate::kernel::sampler::{Means, Options, Prefix, Sampler};
+use crate::kernel::sampler::{Marks, Means, Options, Prefix, Sampler};
 
 /// What is sampled.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,6 +37,8 @@ pub(crate) struct Wish {
     pub(crate) regions: Vec<Prefix>,
     /// Whether received retransmissions are looked for.
     pub(crate) suspected: bool,
+    /// What is done about the mark of segments that are sent again.
+    pub(crate) marks: Marks,
 }
 
 /// How a device that is wanted fares.
@@ -285,13 +287,15 @@ impl<C: Clocks> Worker<C> {
         let is_kept = |index: &u32, device: &Device| kept.get(index) == Some(&device.netdev());
         let gone = self.devices.extract_if(.., |index, (device, _)| !is_kept(index, device) || !device.stands());
         for (index, (mut device, _)) in gone {
+            let mut piece = device.read(|| self.clocks.monotonic());
             if is_kept(&index, &device) {
-                let netdev = device.netdev();
                 tracing::info!(
-                    "bursts: {netdev} has lost its programs, as one does that is made anew: attaching again"
+                    "bursts: {} has lost its programs and gets new ones: was it made anew?",
+                    device.netdev()
                 );
+                // Since when is not known: what is empty here may be what nobody counted.
+                piece.lose_all();
             }
-            let piece = device.read(|| self.clocks.monotonic());
             let mut series = device.series(&piece, &window);
             series.lost = series.lost.saturating_add(self.undelivered.remove(&index).unwrap_or_default());
             add(&mut self.gone, device.account());
@@ -314,6 +318,8 @@ impl<C: Clocks> Worker<C> {
             slots,
             clsact: false,
             suspected: self.wish.suspected,
+            sketch: true,
+            marks: self.wish.marks,
             regions: self.wish.regions.clone(),
         };
         let attached = self.host.attach(&options).map_err(|error| (link.name.clone(), format!("{error:#}")))?;

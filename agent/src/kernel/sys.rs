@@ -119,7 +119,8 @@ pub(crate) struct ProgramAccount {
     pub(crate) recursion_misses: u64,
 }
 
-fn bpf<T>(command: libc::c_long, attr: &mut T) -> io::Result<i32> {
+/// The system call.
+pub(super) fn bpf<T>(command: libc::c_long, attr: &mut T) -> io::Result<i32> {
     // SAFETY: `attr` is a valid attribute of the size given; pointers inside it are kept alive by the callers.
     let result = unsafe { libc::syscall(libc::SYS_bpf, command, std::ptr::from_mut(attr), size_of::<T>()) };
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(i32::try_from(result).unwrap_or(0)) }

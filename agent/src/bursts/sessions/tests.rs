@@ -11,6 +11,7 @@ fn wish(netdevs: &[&str]) -> Wish {
         line_rates: Vec::new(),
         regions: Vec::new(),
         suspected: false,
+        marks: Marks::Ignored,
     }
 }
 
@@ -78,6 +79,7 @@ fn a_device_that_is_made_anew_between_two_looks_is_attached_to_again() {
     worker.drain(Instant::now());
     drop(updates.try_recv().unwrap());
     host.with(|given| given.remade.insert("eth0".into()));
+    pass(&worker, 100);
     worker.look(Instant::now());
     assert_eq!(host.with(|given| given.attached.clone()), ["eth1", "eth0"], "the other one is left alone");
     pass(&worker, 100);
@@ -85,6 +87,9 @@ fn a_device_that_is_made_anew_between_two_looks_is_attached_to_again() {
     let reads = updates.try_recv().unwrap().reads;
     let told: Vec<_> = reads.iter().map(|read| (read.series.netdev.as_str(), read.last)).collect();
     assert_eq!(told, [("eth0", true), ("eth0", false), ("eth1", false)]);
+    // What the programs that are gone did not count is not told as idle.
+    let last = &reads[0].series;
+    assert_eq!((last.samples.len(), last.covered.len(), last.lost > 80), (0, 0, true), "{last:?}");
 }
 
 #[test]
