@@ -30,7 +30,7 @@ for end in "a va 1 2" "b vb 2 1"; do
     set -- $end
     ip -n $1 link set $2 address 02:00:00:00:00:0$3; ip -n $1 addr add 10.77.0.$3/24 dev $2; ip -n $1 link set $2 up
     ip -n $1 neigh replace 10.77.0.$4 lladdr 02:00:00:00:00:0$4 dev $2
-    ip netns exec $1 sh -c 'echo 1 > /proc/sys/net/ipv4/tcp_ecn'
+    ip netns exec $1 sh -c 'cd /proc/sys/net/ipv4; echo 1 > tcp_ecn; echo 0 > tcp_ecn_fallback'
 done
 # One packet of the switch is one on the wire.
 ip netns exec a $tool offload va tso off; ip netns exec a $tool offload va gso off
@@ -250,9 +250,10 @@ pub(crate) fn marked(run: &Run) {
 pub(crate) fn marked_and_lost(run: &Run) {
     let marks = same_marks(run, "netem", "InCEPkts");
     let (sent, received) = (run.row("netem", "va", "tx"), run.row("netem", "vb", "rx"));
-    // It counts what it marks among what it drops.
     let lost = sent.segments - received.segments;
-    assert_eq!(marks + lost, run.queue("netem", "netem").drops, "{lost} lost, {sent:?} {received:?}");
+    // Up to 6.12 it counts what it marks among what it drops; 7.3 does not count it.
+    let counted = if run.kernel == "7.3" { lost } else { marks + lost };
+    assert_eq!(counted, run.queue("netem", "netem").drops, "{lost} lost, {sent:?} {received:?}");
 }
 
 #[track_caller]
