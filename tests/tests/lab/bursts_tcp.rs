@@ -30,7 +30,7 @@ for end in "a va 1 2" "b vb 2 1"; do
     set -- $end
     ip -n $1 link set $2 address 02:00:00:00:00:0$3; ip -n $1 addr add 10.77.0.$3/24 dev $2; ip -n $1 link set $2 up
     ip -n $1 neigh replace 10.77.0.$4 lladdr 02:00:00:00:00:0$4 dev $2
-    ip netns exec $1 sh -c 'echo 1 > /proc/sys/net/ipv4/tcp_ecn'
+    ip netns exec $1 sh -c 'cd /proc/sys/net/ipv4; echo 1 > tcp_ecn; echo 0 > tcp_ecn_fallback'
 done
 # One packet of the switch is one on the wire.
 ip netns exec a $tool offload va tso off; ip netns exec a $tool offload va gso off
@@ -50,7 +50,7 @@ run() {
     until_true "grep -q ready $out/$name.witness && grep -q ready $out/$name.received" || return
     counters $name before
     totals va a ip netns exec b fabricscope bursts totals --netdev vb --marked -o json -- \
-        ip netns exec a timeout 40 $tool send-tcp $to 5001 4000000 > $out/$name.mixed 2>> $out/words
+        ip netns exec a timeout 40 $tool send-tcp $to 5001 3000000 > $out/$name.mixed 2>> $out/words
     counters $name after
     grep '"netdev"' $out/$name.mixed > $out/$name.rows; grep bytes_retrans $out/$name.mixed > $out/$name.sent
     kill $server $held 2> /dev/null; wait $server $witness
@@ -61,8 +61,6 @@ run red 10.77.0.2 tbf rate 40mbit burst 20kb limit 1mb
 run netem 10.77.0.2 netem loss 4% ecn limit 100000
 ip netns exec b $tool offload vb gro on
 run red_gro 10.77.0.2 tbf rate 40mbit burst 20kb limit 1mb
-run netem_gro 10.77.0.2 netem loss 4% ecn limit 100000
-run loss_gro 10.77.0.2 netem loss 4% limit 100000
 ip netns exec b $tool offload vb gro off
 run loss 10.77.0.2 netem loss 4% limit 100000
 ip netns exec a $tool offload va gso on; ip netns exec a $tool offload va tso on
@@ -250,18 +248,17 @@ pub(crate) fn marked(run: &Run) {
 
 #[track_caller]
 pub(crate) fn marked_and_lost(run: &Run) {
-    for name in ["netem", "netem_gro"] {
-        let marks = same_marks(run, name, "InCEPkts");
-        let (sent, received) = (run.row(name, "va", "tx"), run.row(name, "vb", "rx"));
-        // It counts what it marks among what it drops.
-        let lost = sent.segments - received.segments;
-        assert_eq!(marks + lost, run.queue(name, "netem").drops, "{name}: {lost} lost, {sent:?} {received:?}");
-    }
+    let marks = same_marks(run, "netem", "InCEPkts");
+    let (sent, received) = (run.row("netem", "va", "tx"), run.row("netem", "vb", "rx"));
+    let lost = sent.segments - received.segments;
+    // Up to 6.12 it counts what it marks among what it drops; 7.3 does not count it.
+    let counted = if run.kernel == "7.3" { lost } else { marks + lost };
+    assert_eq!(counted, run.queue("netem", "netem").drops, "{lost} lost, {sent:?} {received:?}");
 }
 
 #[track_caller]
 pub(crate) fn sent_again(run: &Run) {
-    for name in ["loss", "loss_gro", "loss_pieces", "marked", "netem", "red"] {
+    for name in ["loss", "loss_pieces", "marked", "netem", "red"] {
         let row = run.row(name, "va", "tx");
         let Some(traced) = row.traced else { panic!("{name}: not traced:\n{}", run.output().stderr) };
         let sent: Sent = run.one(&format!("{name}.sent"));
@@ -298,7 +295,7 @@ pub(crate) fn marked_again(run: &Run) {
         assert_eq!(told, Some(expected as f64), "{metric}:\n{}", run.output().file("agent").unwrap());
     }
     // Nothing is marked where nobody asked for it.
-    for name in ["loss", "loss_gro"] {
+    for name in ["loss", "loss_pieces"] {
         let witness: Witness = run.one(&format!("{name}.witness"));
         assert_eq!((witness.reserved, run.row(name, "vb", "rx").marked.unwrap().segments), (0, 0), "{name}");
     }
