@@ -135,6 +135,12 @@ pub(crate) const CARRIER_DEVICES: usize = 4096;
 pub(crate) const CARRIER_WINDOW: Duration = Duration::from_secs(600);
 pub(crate) const CARRIER_CHANGES: usize = 256;
 
+/// Other network namespaces that are looked into for RDMA devices; further ones are not.
+pub(crate) const NAMESPACES: usize = 256;
+
+/// Ports of an RDMA device there; hardware has 1 or 2.
+pub(crate) const NAMESPACE_PORTS: u32 = 16;
+
 /// Health reporters of all adapters; further ones are not looked at. An adapter has five or so.
 pub(crate) const REPORTERS: usize = 1024;
 
@@ -184,7 +190,7 @@ pub(crate) const SERIES_PER_DEVICE: usize = 60;
 pub(crate) const SERIES_COUNTERS: usize = 20;
 
 /// Besides, reasons why counters of the device could not be read; further ones are in the log alone.
-pub(crate) const SERIES_UNREADABLE: usize = 2;
+pub(crate) const SERIES_UNREADABLE: usize = 5;
 
 /// Series of one network device that belongs to an adapter.
 pub(crate) const SERIES_PER_NETDEV: usize = 32;

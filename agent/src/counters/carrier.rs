@@ -240,7 +240,7 @@ mod tests {
 
     const MINUTE: i64 = 60_000_000_000;
 
-    fn message(ifindex: u32, name: &[u8], carrier: Option<(u8, u32, u32)>) -> Vec<u8> {
+    fn message(ifindex: u32, name: &[u8], carrier: Option<Counts>) -> Vec<u8> {
         let mut body = request(ifindex);
         attribute(&mut body, IFLA_IFNAME, name);
         if let Some((up, ups, downs)) = carrier {
@@ -251,8 +251,11 @@ mod tests {
         body
     }
 
+    /// Whether there is a link, how often it came, how often it went.
+    type Counts = (u8, u32, u32);
+
     /// The changes of device 3 after these messages, one each minute.
-    fn changes(messages: &[(u16, Option<(u8, u32, u32)>)]) -> Vec<(i64, bool, u32, u32)> {
+    fn changes(messages: &[(u16, Option<Counts>)]) -> Vec<(i64, bool, u32, u32)> {
         let mut devices = Devices::default();
         for (minute, (kind, carrier)) in (0i64..).zip(messages) {
             devices.hear(*kind, &message(3, b"eth0\0", *carrier), UtcNs(minute * MINUTE));

@@ -9,6 +9,7 @@ use super::catalogue::Source;
 use super::device::Device;
 use super::discover::{Search, fingerprint};
 use super::filter::Filter;
+use super::namespaces::Namespaces;
 use super::netlink::devlink::Reporter;
 use super::netlink::rdma::Bound;
 use super::readout::{Further, Kind, Readout, Series, Subject};
@@ -24,6 +25,7 @@ pub(crate) struct Collector {
     queue_pairs: bool,
     statistics: Box<dyn Statistics>,
     devices: Vec<Device>,
+    elsewhere: Namespaces,
     /// The devices of the last look, by which a change is noticed.
     fingerprint: Vec<(String, u64)>,
     /// When everything was looked for; it is again at once where this is absent.
@@ -33,8 +35,8 @@ pub(crate) struct Collector {
 impl Collector {
     /// A reader that has not looked yet. `all` has counters shown too that no row of the catalogue knows.
     pub(crate) fn new(roots: Roots, filter: Filter, all: bool, statistics: Box<dyn Statistics>) -> Self {
-        let (devices, fingerprint) = (Vec::new(), Vec::new());
-        Self { roots, filter, all, queue_pairs: false, statistics, devices, fingerprint, looked: None }
+        let (devices, elsewhere, fingerprint) = (Vec::new(), Namespaces::default(), Vec::new());
+        Self { roots, filter, all, queue_pairs: false, statistics, devices, elsewhere, fingerprint, looked: None }
     }
 
     /// Has counters read too that are bound to queue pairs: there may be many, so that only who looks at them asks.
@@ -54,8 +56,16 @@ impl Collector {
                 self.looked = None;
             }
         }
-        let subjects: Vec<Subject> = self.devices.iter().map(|device| self.subject(device, now)).collect();
-        let further = Further { reporters: self.reporters(&subjects), bound: self.bound() };
+        if self.statistics.is_exclusive() {
+            let wanted = (&self.roots, &self.filter, self.all);
+            self.elsewhere.read(now, wanted, &mut durations, &mut gathered);
+        } else {
+            self.elsewhere = Namespaces::default();
+        }
+        let mut subjects: Vec<Subject> = self.devices.iter().map(|device| self.subject(device, now)).collect();
+        subjects.extend(self.elsewhere.subjects(now));
+        let (reporters, closed_namespaces) = (self.reporters(&subjects), self.elsewhere.closed);
+        let further = Further { reporters, bound: self.bound(), closed_namespaces };
         Readout {
             at: Instant::now(),
             subjects,
@@ -108,6 +118,8 @@ impl Collector {
         }
         self.fingerprint = found;
         self.looked = Some(now);
+        // A device that is gone may be in another namespace now, or come from one.
+        self.elsewhere.look_soon();
         let search = Search { roots: &self.roots, filter: &self.filter, all: self.all, statistics: &*self.statistics };
         let mut old = std::mem::take(&mut self.devices);
         for facts in search.devices() {

@@ -80,6 +80,10 @@ impl Statistics for Kernel {
         }
     }
 
+    fn is_exclusive(&self) -> bool {
+        self.rdma.as_ref().is_some_and(|rdma| rdma.is_exclusive().unwrap_or_default())
+    }
+
     fn bound(&self, index: u32) -> Vec<Bound> {
         self.rdma.as_ref().and_then(|rdma| rdma.bound(index).ok()).unwrap_or_default()
     }

@@ -13,6 +13,7 @@ pub(crate) mod filter;
 pub(crate) mod findings;
 pub(crate) mod kernel;
 mod meanings;
+mod namespaces;
 pub(crate) mod netlink;
 pub(crate) mod rates;
 pub(crate) mod readout;
@@ -68,6 +69,11 @@ pub(crate) trait Statistics: Send {
     ///
     /// The kernel's.
     fn rdma(&self, index: u32, port: u32) -> io::Result<Vec<(String, u64)>>;
+
+    /// Whether RDMA devices of other network namespaces are hidden from this one.
+    fn is_exclusive(&self) -> bool {
+        false
+    }
 
     /// What is bound to queue pairs of the RDMA device of this number; none where the kernel does not tell.
     fn bound(&self, _index: u32) -> Vec<Bound> {

@@ -120,6 +120,8 @@ pub(crate) struct Further {
     pub(crate) reporters: Vec<Reporter>,
     /// Counters bound to queue pairs, by RDMA device; only where they were asked for.
     pub(crate) bound: Vec<(String, Bound)>,
+    /// Network namespaces that may hide RDMA devices and could not be entered.
+    pub(crate) closed_namespaces: usize,
 }
 
 impl Readout {

@@ -39,8 +39,7 @@ pub(crate) struct Relations {
 impl Relations {
     /// Those of a device by its folder in `class/infiniband` or `class/net`.
     pub(super) fn read(device: &Path, kind: Kind) -> Self {
-        let parent = device.join("device").canonicalize().ok();
-        let bus = parent.as_deref().and_then(name);
+        let bus = read::link_name(&device.join("device"));
         let folder = pci_folder(device);
         let pci = folder.as_deref().and_then(name);
         let function = folder.and_then(|folder| function(&folder, kind));

@@ -18,6 +18,7 @@ mod pause;
 mod programs;
 mod reload;
 mod requests;
+mod sources;
 
 /// The tests of every kernel. Adding a kernel to the tests is one row here; the lab and the tables of facts must know
 /// it too.
@@ -28,7 +29,7 @@ macro_rules! kernels {
 
             use crate::{
                 bare, bursts, bursts_roce, calls, counters, daemon, drivers, health, leftovers, load, nic, notices, pause, programs,
-                reload, requests,
+                reload, requests, sources,
             };
 
             static FACTS: Run = Run::new($kernel, &calls::FACTS);
@@ -43,6 +44,7 @@ macro_rules! kernels {
             static RELOAD: Run = Run::new($kernel, &reload::SCENARIO);
             static PAUSE: Run = Run::new($kernel, &pause::SCENARIO);
             static COUNTERS: Run = Run::new($kernel, &counters::SCENARIO);
+            static SOURCES: Run = Run::new($kernel, &sources::SCENARIO);
             static BARE: Run = Run::new($kernel, &bare::SCENARIO);
             static NIC: Run = Run::new($kernel, &nic::SCENARIO);
             static ROCE: Run = Run::new($kernel, &bursts_roce::SCENARIO);
@@ -96,6 +98,14 @@ macro_rules! kernels {
                 counters_wrap_and_begin_again: pause::wraps_and_resets(&PAUSE),
                 counters_that_fail_do_so_alone: pause::fails_alone(&PAUSE),
                 a_device_that_answers_errors_is_left_alone: pause::left_alone(&PAUSE),
+                standard_statistics_are_taken_first: sources::standard(&SOURCES),
+                optional_counters_are_read_once_they_are_on: sources::optional(&SOURCES),
+                health_reporters_are_those_of_devlink: sources::reporters(&SOURCES),
+                each_loss_of_a_link_is_counted_and_dated: sources::links(&SOURCES),
+                changes_of_links_survive_a_flood: sources::flooded(&SOURCES),
+                members_of_a_bond_are_named: sources::bonds(&SOURCES),
+                a_driver_that_is_reloaded_is_read_again: sources::reloaded(&SOURCES),
+                devices_of_other_namespaces_are_read: sources::namespaces(&SOURCES),
                 without_type_information_hooks_attach_by_other_means: bare::means(&BARE),
                 without_type_information_failures_are_named_alike: bare::failures(&BARE),
                 without_type_information_probes_are_told_apart: bare::probes(&BARE),

@@ -25,13 +25,10 @@ pub(super) fn write(
     out: &mut impl Write,
 ) -> io::Result<()> {
     let bold = anstyle::Style::new().bold();
-    let reporters: Vec<&Reporter> =
-        later.further.reporters.iter().filter(|reporter| all || reporter.errors > 0 || is_ill(reporter)).collect();
-    if !reporters.is_empty() {
+    let lines = sentences(&later.further.reporters, all);
+    if !lines.is_empty() {
         writeln!(out, "\n{}", paper.styled(bold, "Health reporters"))?;
-        for reporter in reporters {
-            writeln!(out, "  {}", clean(&sentence(reporter)))?;
-        }
+        lines.iter().try_for_each(|line| writeln!(out, "  {}", clean(line)))?;
     }
     for (device, bound) in &later.further.bound {
         let before = find(earlier, device, bound);
@@ -42,6 +39,12 @@ pub(super) fn write(
         }
     }
     Ok(())
+}
+
+/// A sentence on each reporter that has something to tell, or on all.
+pub(crate) fn sentences(reporters: &[Reporter], all: bool) -> Vec<String> {
+    let shown = reporters.iter().filter(|reporter| all || reporter.errors > 0 || is_ill(reporter));
+    shown.map(sentence).collect()
 }
 
 fn is_ill(reporter: &Reporter) -> bool {
@@ -101,7 +104,7 @@ fn heading(device: &str, bound: &Bound) -> String {
 
 /// A reporter in JSON.
 #[derive(Debug, Serialize)]
-pub(super) struct ReporterRecord<'a> {
+pub(crate) struct ReporterRecord<'a> {
     bus: &'a str,
     device: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -184,7 +187,7 @@ mod tests {
             resources: vec![],
             durations: vec![],
             counters: 0,
-            further: Further { reporters, bound: vec![("mlx5_0".to_owned(), bound)] },
+            further: Further { reporters, bound: vec![("mlx5_0".to_owned(), bound)], ..Further::default() },
         }
     }
 
@@ -226,7 +229,7 @@ mod tests {
         };
         let of = |reporter: Reporter, all| {
             let readout =
-                Readout { further: Further { reporters: vec![reporter], bound: vec![] }, ..readout(0, vec![]) };
+                Readout { further: Further { reporters: vec![reporter], ..Further::default() }, ..readout(0, vec![]) };
             written(&readout, &readout, all)
         };
         assert_eq!(of(reporter(true, 0), false), "");

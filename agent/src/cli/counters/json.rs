@@ -42,6 +42,9 @@ struct Record<'a> {
     devices: Vec<Device<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     health_reporters: Vec<further::ReporterRecord<'a>>,
+    /// Network namespaces that may hide RDMA devices and could not be entered.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    closed_namespaces: Option<usize>,
     /// Counters bound to queue pairs.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     queue_pairs: Vec<further::BoundRecord<'a>>,
@@ -169,6 +172,7 @@ pub(super) fn write(
         read_counters: readout.counters,
         devices: readout.subjects.iter().map(|subject| device(subject, interval, all)).collect(),
         health_reporters: readout.further.reporters.iter().map(Into::into).collect(),
+        closed_namespaces: Some(readout.further.closed_namespaces).filter(|count| *count > 0),
         queue_pairs: further::bound_records(Some(earlier), readout),
         findings: findings::records(windows, all),
         ports_left_out: Some(windows.left_out()).filter(|count| *count > 0),

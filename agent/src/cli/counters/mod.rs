@@ -1,7 +1,7 @@
 //! `fabricscope counters`: what the NIC and RDMA counters of this host do now, by meaning.
 
 mod findings;
-mod further;
+pub(crate) mod further;
 mod json;
 mod raw;
 mod text;

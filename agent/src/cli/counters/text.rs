@@ -150,6 +150,10 @@ fn outstanding(readout: &Readout, interval: &Interval) -> Vec<String> {
     lines.extend(ill.map(|reporter| {
         format!("{}/{}: the health reporter {} is in error", reporter.bus, reporter.device, reporter.name)
     }));
+    if readout.further.closed_namespaces > 0 {
+        let count = readout.further.closed_namespaces;
+        lines.push(format!("{count} network namespaces may have RDMA devices of their own and cannot be looked into"));
+    }
     for subject in &readout.subjects {
         let changes = subject.relations.changes.as_deref().unwrap_or_default();
         let downs: u64 = changes.iter().map(|change| u64::from(change.downs)).sum();

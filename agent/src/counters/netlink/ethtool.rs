@@ -125,7 +125,16 @@ impl Standard {
     /// The kernel's: `EOPNOTSUPP` for a driver that has nothing of the group.
     pub(crate) fn read(&self, netdev: &str, group: Group) -> io::Result<Vec<(&'static str, u64)>> {
         let (command, request) = request(netdev, group);
-        Ok(parse(group, &self.0.ask(command, &request)?))
+        let answer = self.0.ask(command, &request).map_err(|error| unknown_as_unsupported(group, error))?;
+        Ok(parse(group, &answer))
+    }
+}
+
+/// A kernel that has no statistics of the link (before 6.3) refuses to be asked for them.
+fn unknown_as_unsupported(group: Group, error: io::Error) -> io::Error {
+    match error.raw_os_error() {
+        Some(libc::EINVAL) if group == Group::Link => io::Error::from_raw_os_error(libc::EOPNOTSUPP),
+        _ => error,
     }
 }
 
@@ -250,6 +259,14 @@ mod tests {
         attribute(&mut answer, 2, &[1]);
         attribute(&mut answer, LINK_DOWN_EVENTS, &5u32.to_ne_bytes());
         check(Group::Link, &answer, &[("link_down_events", 5)]);
+    }
+
+    #[test]
+    fn a_kernel_that_does_not_know_of_a_group_has_none() {
+        let of = |group, number| unknown_as_unsupported(group, io::Error::from_raw_os_error(number)).raw_os_error();
+        assert_eq!(of(Group::Link, libc::EINVAL), Some(libc::EOPNOTSUPP));
+        assert_eq!(of(Group::Link, libc::EIO), Some(libc::EIO));
+        assert_eq!(of(Group::Fec, libc::EINVAL), Some(libc::EINVAL));
     }
 
     #[test]

@@ -9,6 +9,7 @@ use super::{Channel, all, attribute, find, long, text, word};
 /// `RDMA_NL_GET_TYPE(RDMA_NL_NLDEV, …)`.
 const GET: u16 = (5 << 10) + 1;
 const SYS_GET: u16 = (5 << 10) + 6;
+const GET_CHARDEV: u16 = (5 << 10) + 15;
 const STAT_GET: u16 = (5 << 10) + 17;
 
 const DEV_INDEX: u16 = 1;
@@ -20,6 +21,8 @@ const RES_QP_ENTRY: u16 = 20;
 const RES_LQPN: u16 = 21;
 const RES_PID: u16 = 28;
 const NETNS_MODE: u16 = 66;
+const CHARDEV_TYPE: u16 = 69;
+const DRIVER_ID: u16 = 73;
 const STAT_RES: u16 = 75;
 const STAT_COUNTER: u16 = 77;
 const STAT_COUNTER_ENTRY: u16 = 78;
@@ -112,6 +115,15 @@ impl Rdma {
         attribute(&mut body, DEV_INDEX, &index.to_ne_bytes());
         attribute(&mut body, STAT_RES, &u32::from(RES_QP).to_ne_bytes());
         Ok(self.0.list(STAT_GET, &body)?.iter().flat_map(|answer| bound_in(answer)).collect())
+    }
+
+    /// The number of the driver that programs find a device's library by; `None` if no program can use it.
+    pub(crate) fn driver_number(&self, index: u32) -> Option<u32> {
+        let mut body = Vec::new();
+        attribute(&mut body, DEV_INDEX, &index.to_ne_bytes());
+        attribute(&mut body, CHARDEV_TYPE, b"uverbs\0");
+        let answer = self.0.ask(GET_CHARDEV, &body).ok()?;
+        find(&answer, DRIVER_ID).and_then(word)
     }
 
     /// Whether each device belongs to one network namespace, and is not seen from the others.
