@@ -6,11 +6,11 @@
 use aya_ebpf::bindings::__sk_buff;
 
 use super::load::{two, words};
+use super::maps;
 use super::parse::{
     ETHERNET, Headers, IPV4_HEADER, IPV6_HEADER, UDP_HEADER, congestion, destination, ethertype, flow, fold,
     is_fragment, pair, port, protocol, tcp_length, tcp_payload, traffic_class,
 };
-use super::{load, maps};
 
 /// VLAN tags inside of a packet that are read: the outermost is beside it as a rule.
 const TAGS: u32 = 2;
@@ -93,7 +93,7 @@ fn all(skb: *mut __sk_buff, walk: *mut Walk) -> Option<()> {
     set!(walk.at = link);
     set!(
         walk.kind = match link {
-            0 => version_type(load::load(skb, 0)?),
+            0 => version_type(words(skb, 0)?),
             ETHERNET => two(skb, 12)?,
             _ => two(skb, 20)?,
         }
@@ -262,7 +262,8 @@ fn inner(skb: *mut __sk_buff, walk: *mut Walk, at: u32, kind: u16) -> Option<()>
 
 /// The type of a packet without a link header, by its version.
 #[inline(always)]
-fn version_type([first]: [u8; 1]) -> u16 {
+fn version_type([first]: [u32; 1]) -> u16 {
+    let [first, ..] = first.to_ne_bytes();
     match first >> 4 {
         4 => ethertype::IPV4,
         6 => ethertype::IPV6,

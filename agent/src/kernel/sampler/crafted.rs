@@ -9,7 +9,7 @@ use super::super::sys;
 use super::object::{Cpus, Object, programs};
 use super::rings::Rings;
 use super::totals::TotalsMap;
-use super::{Marks, Options, Slot};
+use super::{Marks, Options, Prefix, Slot};
 use crate::host::roots::Roots;
 
 const BPF_PROG_TEST_RUN: libc::c_long = 10;
@@ -104,6 +104,16 @@ const CASES: &[Case] = &[
         is_flow: true,
     },
     Case {
+        // Tunnels and `tun` devices: the version tells what it is.
+        name: "without a link header",
+        link_header: 0,
+        ethertype: IPV4,
+        payload: 1000,
+        segments_of: (0, 0),
+        expected: (1, HEADERS + 1000),
+        is_flow: true,
+    },
+    Case {
         // The pseudo header of 20 bytes before it is the kernel's alone.
         name: "IPoIB",
         link_header: IPOIB_HEADER,
@@ -138,8 +148,14 @@ impl Case {
     fn packet(&self) -> Vec<u8> {
         let link = self.link_header as usize;
         let mut packet = vec![0; link + HEADERS as usize + self.payload];
-        let at = if self.link_header == IPOIB_HEADER { 20 } else { 12 };
-        packet[at..at + 2].copy_from_slice(&self.ethertype.to_be_bytes());
+        let at = match self.link_header {
+            0 => None,
+            ETHERNET_HEADER => Some(12),
+            _ => Some(20),
+        };
+        if let Some(at) = at {
+            packet[at..at + 2].copy_from_slice(&self.ethertype.to_be_bytes());
+        }
         let ip = &mut packet[link..];
         let length = u16::try_from(HEADERS as usize + self.payload).unwrap();
         ip[0] = 0x45;
@@ -152,10 +168,8 @@ impl Case {
     }
 }
 
-/// Runs the program of a direction on a packet: the totals, and whether a flow was noted.
-#[track_caller]
-fn run(case: &Case, way: u32) -> (Totals, bool) {
-    let options = Options {
+fn options() -> Options {
+    Options {
         ifindex: 1,
         netdev: "lo".to_owned(),
         interval: DurationNs(10_000_000),
@@ -165,7 +179,13 @@ fn run(case: &Case, way: u32) -> (Totals, bool) {
         marks: Marks::Ignored,
         sketch: true,
         regions: Vec::new(),
-    };
+    }
+}
+
+/// Runs the program of a direction on a packet: the totals, and whether a flow was noted.
+#[track_caller]
+fn run(case: &Case, way: u32) -> (Totals, bool) {
+    let options = options();
     let roots = Roots::default();
     let cpus = Cpus::read(&roots).unwrap();
     let mut object = Object::load(&options, &roots, cpus, case.link_header).unwrap();
@@ -193,6 +213,28 @@ fn run(case: &Case, way: u32) -> (Totals, bool) {
         |(sequence, ring)| matches!(rings.read(way, ring, sequence), Slot::Read(bucket) if bucket.sketch != [0, 0]),
     );
     (totals.read()[way as usize], is_flow)
+}
+
+/// What is off is taken out, so that each of these is a program of its own to the verifier.
+#[test]
+fn the_kernel_takes_the_programs_for_every_kind_of_device_with_every_option() {
+    if !rustix::process::geteuid().is_root() {
+        println!("this test loads programs into the kernel, for which it must run as root");
+        return;
+    }
+    let near = Prefix { address: [10, 0, 0, 0].into(), length: 8 };
+    let (roots, cpus) = (Roots::default(), Cpus::read(&Roots::default()).unwrap());
+    for link_header in [0, ETHERNET_HEADER, IPOIB_HEADER] {
+        for suspected in [false, true] {
+            for regions in [Vec::new(), vec![near]] {
+                for sketch in [false, true] {
+                    let options = Options { suspected, sketch, regions: regions.clone(), ..options() };
+                    let loaded = Object::load(&options, &roots, cpus, link_header);
+                    assert!(loaded.is_ok(), "{link_header} {options:?}: {:?}", loaded.err());
+                }
+            }
+        }
+    }
 }
 
 #[test]
