@@ -72,6 +72,64 @@ pub enum Counter {
     LinkDowns,
 }
 
+impl Counter {
+    /// What it counts, as one word for output and files.
+    #[must_use]
+    pub const fn key(self) -> &'static str {
+        match self {
+            Self::Bytes(..) => "bytes",
+            Self::Packets(..) => "packets",
+            Self::PauseFrames(..) => "pause_frames",
+            Self::PauseTime(..) => "pause_time",
+            Self::PauseTransitions(..) => "pause_transitions",
+            Self::StormWarnings => "storm_warnings",
+            Self::StormErrors => "storm_errors",
+            Self::BufferDiscards(_) => "buffer_discards",
+            Self::Discards(_) => "discards",
+            Self::OutOfBuffer => "out_of_buffer",
+            Self::BusStalls => "bus_stalls",
+            Self::BusDiscards => "bus_discards",
+            Self::CnpSent => "cnps_sent",
+            Self::CnpHandled => "cnps_handled",
+            Self::EcnMarked => "ecn_marked",
+            Self::OutOfSequence => "out_of_sequence",
+            Self::SequenceErrors => "sequence_errors",
+            Self::ImpliedNaks => "implied_naks",
+            Self::Timeouts => "timeouts",
+            Self::ReceiverNotReady => "receiver_not_ready",
+            Self::LinkDowns => "link_downs",
+        }
+    }
+
+    /// The unit of what it counts.
+    #[must_use]
+    pub const fn unit(self) -> &'static str {
+        match self {
+            Self::Bytes(..) => "bytes",
+            Self::PauseFrames(..) => "frames",
+            Self::PauseTime(..) => "nanoseconds",
+            Self::BusStalls => "seconds",
+            Self::PauseTransitions(..)
+            | Self::StormWarnings
+            | Self::StormErrors
+            | Self::ImpliedNaks
+            | Self::Timeouts
+            | Self::ReceiverNotReady
+            | Self::LinkDowns => "events",
+            Self::Packets(..)
+            | Self::BufferDiscards(_)
+            | Self::Discards(_)
+            | Self::OutOfBuffer
+            | Self::BusDiscards
+            | Self::CnpSent
+            | Self::CnpHandled
+            | Self::EcnMarked
+            | Self::OutOfSequence
+            | Self::SequenceErrors => "packets",
+        }
+    }
+}
+
 impl fmt::Display for Counter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let plain = match self {
@@ -165,12 +223,50 @@ impl CounterSeries {
             column.resize(before + 1, Err(Gap::NotOffered));
         }
         while self.when.len() > self.samples_max {
-            self.when.pop_front();
-            self.columns.retain(|_, column| {
-                column.pop_front();
-                column.iter().any(|delta| *delta != Err(Gap::NotOffered))
-            });
+            self.forget_first();
         }
+    }
+
+    /// Takes one sample of a counter of rare events, and forgets what ended longer than `keep` before it. Samples in which
+    /// nothing happened are kept as one, of at most a tenth of `keep`: a long time takes little room.
+    pub fn push_rare(&mut self, when: When, counter: Counter, delta: Delta, keep: DurationNs) {
+        let last = self.len().checked_sub(1);
+        let quiet = last.is_some_and(|last| delta == Ok(0) && self.delta(counter, last) == Ok(0));
+        self.push(when, [(counter, delta)]);
+        if quiet && self.break_before(self.len().saturating_sub(1)).is_none() {
+            self.join_last(DurationNs(keep.0 / 10));
+        }
+        while self.when.front().is_some_and(|first| when.end().since(first.end()) > keep) {
+            self.forget_first();
+        }
+    }
+
+    /// Makes one of the last two samples, if that is no longer than `longest`: the values of the last are forgotten.
+    fn join_last(&mut self, longest: DurationNs) {
+        let Some([before, last]) = self.len().checked_sub(2).map(|at| [self.when.get(at), self.when.get(at + 1)])
+        else {
+            return;
+        };
+        let (Some(before), Some(last)) = (before.copied(), last.copied()) else { return };
+        let length = last.end().since(before.start);
+        if length > longest {
+            return;
+        }
+        self.when.pop_back();
+        for column in self.columns.values_mut() {
+            column.pop_back();
+        }
+        if let Some(joined) = self.when.back_mut() {
+            joined.length = length;
+        }
+    }
+
+    fn forget_first(&mut self) {
+        self.when.pop_front();
+        self.columns.retain(|_, column| {
+            column.pop_front();
+            column.iter().any(|delta| *delta != Err(Gap::NotOffered))
+        });
     }
 
     /// How many samples there are.
@@ -261,93 +357,4 @@ impl CounterSeries {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn when(start: i64, length: u64) -> When {
-        When { start: UtcNs(start), length: DurationNs(length) }
-    }
-
-    #[test]
-    fn what_is_not_given_is_absent() {
-        let mut series = CounterSeries::new(None, 3);
-        series.push(when(0, 10), [(Counter::LinkDowns, Ok(1))]);
-        series.push(when(10, 10), [(Counter::Timeouts, Ok(0)), (Counter::LinkDowns, Err(Gap::Reset))]);
-        series.push(when(20, 0), [(Counter::Timeouts, Ok(5))]);
-        let absent = Err(Gap::NotOffered);
-        let rows = [
-            (Counter::LinkDowns, [Ok(1), Err(Gap::Reset), absent]),
-            (Counter::Timeouts, [absent, Ok(0), Err(Gap::Cached)]),
-            (Counter::CnpSent, [absent; 3]),
-        ];
-        for (counter, expected) in rows {
-            assert_eq!([0, 1, 2].map(|at| series.delta(counter, at)), expected, "{counter}");
-        }
-        assert_eq!(series.known(Counter::LinkDowns, 0..3), Some(1));
-        assert_eq!(series.known(Counter::LinkDowns, 1..3), None);
-        assert_eq!(series.known(Counter::CnpSent, 0..3), None);
-    }
-
-    #[test]
-    fn the_oldest_make_room_and_take_their_counters_with_them() {
-        let mut series = CounterSeries::new(None, 2);
-        series.push(when(0, 10), [(Counter::LinkDowns, Ok(1))]);
-        series.push(when(10, 10), [(Counter::Timeouts, Ok(2))]);
-        assert!(series.offers(Counter::LinkDowns));
-        series.push(when(20, 10), [(Counter::Timeouts, Ok(3))]);
-        assert_eq!(series.len(), 2);
-        assert_eq!(series.counters().collect::<Vec<_>>(), [Counter::Timeouts]);
-        assert_eq!(series.known(Counter::Timeouts, 0..2), Some(5));
-    }
-
-    #[test]
-    fn values_of_one_meaning_add_up() {
-        let mut series = CounterSeries::new(None, 9);
-        let stalls = Counter::BusStalls;
-        series.push(when(0, 10), [(stalls, Ok(1)), (stalls, Ok(2))]);
-        series.push(when(10, 10), [(stalls, Ok(1)), (stalls, Err(Gap::Unread))]);
-        series.push(when(20, 10), [(stalls, Err(Gap::Unread)), (stalls, Ok(1))]);
-        assert_eq!([0, 1, 2].map(|at| series.delta(stalls, at)), [Ok(3), Err(Gap::Unread), Err(Gap::Unread)]);
-    }
-
-    #[test]
-    fn holes_and_steps_of_the_clock_are_seen() {
-        let rows = [
-            (10, None),
-            (12, None),
-            (13, Some(Break::Hole(1))),
-            (45, Some(Break::Hole(4))),
-            (8, None),
-            (7, Some(Break::ClockBack)),
-        ];
-        for (start, expected) in rows {
-            let mut series = CounterSeries::new(None, 9);
-            series.push(when(0, 10), []);
-            series.push(when(start, 10), []);
-            assert_eq!(series.break_before(1), expected, "{start}");
-            assert_eq!(series.break_before(0), None);
-        }
-    }
-
-    #[test]
-    fn looking_back_keeps_to_its_time() {
-        let mut series = CounterSeries::new(None, 9);
-        for at in 0..5 {
-            series.push(when(at * 10, 10), []);
-        }
-        let rows = [(4, 30, 2..5), (4, 5, 4..5), (4, 29, 3..5), (0, 30, 0..1), (4, 1_000, 0..5), (7, 10, 7..7)];
-        for (at, hold, expected) in rows {
-            assert_eq!(series.back(at, DurationNs(hold)), expected, "{at} {hold}");
-        }
-    }
-
-    #[test]
-    fn with_priorities_the_port_is_no_lane() {
-        let mut series = CounterSeries::new(None, 9);
-        series.push(when(0, 10), [(Counter::PauseFrames(Lane::Port, Direction::Rx), Ok(1))]);
-        assert_eq!(series.lanes(Direction::Rx), BTreeSet::from([Lane::Port]));
-        series.push(when(10, 10), [(Counter::PauseTime(Lane::Priority(3), Direction::Rx), Ok(1))]);
-        assert_eq!(series.lanes(Direction::Rx), BTreeSet::from([Lane::Priority(3)]));
-        assert!(series.lanes(Direction::Tx).is_empty());
-    }
-}
+mod tests;

@@ -10,6 +10,7 @@ pub mod contention;
 pub mod counter_series;
 pub mod delta;
 pub mod distribution;
+pub mod evidence;
 pub mod join;
 pub mod link;
 pub mod pause;

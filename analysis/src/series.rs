@@ -231,6 +231,15 @@ impl Direction {
         }
     }
 
+    /// The other way.
+    #[must_use]
+    pub const fn other(self) -> Self {
+        match self {
+            Self::Rx => Self::Tx,
+            Self::Tx => Self::Rx,
+        }
+    }
+
     /// This direction's part of a sample.
     #[must_use]
     pub const fn of(self, sample: &Sample) -> &Traffic {

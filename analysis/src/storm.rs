@@ -99,10 +99,7 @@ fn level(
 
 /// Whether `lane` carried anything of what the pause is to stop: tx pause stops what is received, rx pause what is sent.
 fn progress(series: &CounterSeries, lane: Lane, direction: Direction, at: usize) -> Result<bool, Why> {
-    let carried = match direction {
-        Direction::Tx => Direction::Rx,
-        Direction::Rx => Direction::Tx,
-    };
+    let carried = direction.other();
     let (packets, bytes) = (Counter::Packets(lane, carried), Counter::Bytes(lane, carried));
     for counter in [packets, bytes] {
         if let Ok(count) = series.delta(counter, at) {

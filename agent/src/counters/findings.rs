@@ -1,14 +1,22 @@
-//! What the detectors say of each port, from the counters of the last readings.
+//! What the detectors say of each port and of what devices hold, from the counters of the last readings.
+
+pub(crate) mod board;
+pub(crate) mod record;
+mod resources;
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use analysis::counter_series::{Counter, CounterSeries, Lane, When};
 use analysis::delta::{Delta, Gap};
-use analysis::port::{self, Finding, Limits};
+use analysis::link::FLAP;
+use analysis::port::{DETECTORS, Finding, Limits};
 use analysis::series::{DurationNs, UtcNs};
+pub(crate) use resources::EXHAUSTION;
+use resources::Resources;
 
 use super::meanings::{Meaning, meaning};
 use super::readout::{Kind, Place, Readout, Series, Subject};
@@ -25,6 +33,7 @@ pub(crate) struct Windows {
     samples_max: usize,
     last: Option<(Instant, UtcNs)>,
     ports: BTreeMap<Place, Port>,
+    resources: Resources,
     left_out: usize,
 }
 
@@ -32,6 +41,10 @@ pub(crate) struct Windows {
 struct Port {
     netdev: Option<String>,
     samples: CounterSeries,
+    /// Times that the link went down, over much longer.
+    downs: CounterSeries,
+    /// The rows that each counter was read from the last time.
+    rows: Rows,
     /// What every row that was ever read here stood at; absent where it could not be read the last time.
     known: BTreeMap<Key, Option<Stood>>,
 }
@@ -42,15 +55,55 @@ struct Stood {
     epoch: u64,
 }
 
-/// What one detector says of a port.
-#[derive(Debug)]
-pub(crate) struct Judged {
-    /// The port.
+/// The catalogue's rows that counters come from.
+type Rows = BTreeMap<Counter, Vec<&'static str>>;
+
+/// What a finding is about: a port, a device, or one kind of the objects that a device holds.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct About {
+    /// The port or device.
     pub(crate) place: Place,
     /// Its network device, where it is an RDMA device's port.
     pub(crate) netdev: Option<String>,
+    /// The kind of objects, as the kernel names it: `qp`, `mr`.
+    pub(crate) object: Option<String>,
+}
+
+impl About {
+    /// The RDMA device, and the network device.
+    pub(crate) fn names(&self) -> [Option<&str>; 2] {
+        match self.place.kind {
+            Kind::Rdma => [Some(&self.place.device), self.netdev.as_deref()],
+            Kind::Netdev => [None, Some(&self.place.device)],
+        }
+    }
+}
+
+impl fmt::Display for About {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.place.device)?;
+        if let Some(port) = self.place.port {
+            write!(f, " port {port}")?;
+        }
+        if let Some(netdev) = &self.netdev {
+            write!(f, " ({netdev})")?;
+        }
+        if let Some(object) = &self.object {
+            write!(f, " {object}")?;
+        }
+        Ok(())
+    }
+}
+
+/// What one detector says of one port or device.
+#[derive(Clone, Debug)]
+pub(crate) struct Judged {
+    /// What it is about.
+    pub(crate) about: About,
     /// The answer.
     pub(crate) finding: Finding,
+    /// Where the counters of the evidence were read.
+    pub(crate) rows: Arc<Rows>,
 }
 
 impl Windows {
@@ -60,7 +113,8 @@ impl Windows {
         // What the last two samples say is worth knowing however far they are apart.
         let samples_max = usize::try_from(samples).unwrap_or(usize::MAX).clamp(2, limits::FINDING_SAMPLES);
         let net = roots.sysfs.join("class/net");
-        Self { net, samples_max, last: None, ports: BTreeMap::new(), left_out: 0 }
+        let resources = Resources::new(samples_max);
+        Self { net, samples_max, last: None, ports: BTreeMap::new(), resources, left_out: 0 }
     }
 
     /// Takes the next reading, which was over at `utc`.
@@ -70,6 +124,7 @@ impl Windows {
             When { start, length: DurationNs(u64::try_from(length).unwrap_or(u64::MAX)) }
         });
         self.last = Some((readout.at, utc));
+        self.resources.take(&readout.resources);
         let mut read: BTreeMap<Place, BTreeMap<Key, (&'static Meaning, &Series)>> = BTreeMap::new();
         for series in &readout.series {
             let Some(meaning) = meaning(series.row.name) else { continue };
@@ -103,16 +158,18 @@ impl Windows {
         }
     }
 
-    /// What every detector says of every port.
+    /// What every detector says of every port and device.
     pub(crate) fn findings(&self) -> Vec<Judged> {
-        let judge = |(place, port): (&Place, &Port)| {
-            let (place, netdev) = (place.clone(), port.netdev.clone());
-            let found = port::findings(&port.samples, &Limits::DEFAULT).into_iter();
-            found
-                .map(move |finding| Judged { place: place.clone(), netdev: netdev.clone(), finding })
-                .collect::<Vec<_>>()
+        let of_port = |(place, port): (&Place, &Port)| {
+            let about = About { place: place.clone(), netdev: port.netdev.clone(), object: None };
+            let rows = Arc::new(port.rows.clone());
+            let found = DETECTORS.iter().flat_map(|detector| {
+                let samples = if detector.rare { &port.downs } else { &port.samples };
+                detector.run(samples, &Limits::DEFAULT)
+            });
+            found.map(|finding| Judged { about: about.clone(), finding, rows: Arc::clone(&rows) }).collect::<Vec<_>>()
         };
-        self.ports.iter().flat_map(judge).collect()
+        self.ports.iter().flat_map(of_port).chain(self.resources.findings()).collect()
     }
 
     /// How far back the port with the most samples goes.
@@ -178,12 +235,18 @@ fn netdev_of(readout: &Readout, port: &Place) -> Option<String> {
 
 impl Port {
     fn new(samples_max: usize) -> Self {
-        Self { netdev: None, samples: CounterSeries::new(None, samples_max), known: BTreeMap::new() }
+        Self {
+            netdev: None,
+            samples: CounterSeries::new(None, samples_max),
+            downs: CounterSeries::new(None, limits::FINDING_SAMPLES),
+            rows: Rows::new(),
+            known: BTreeMap::new(),
+        }
     }
 
     /// Without `when` there was no reading to compare with.
     fn take(&mut self, when: Option<When>, read: &BTreeMap<Key, (&'static Meaning, &Series)>) {
-        let mut ranks: BTreeMap<Counter, (u8, Vec<Delta>)> = BTreeMap::new();
+        let mut ranks = Ranks::new();
         for (key, (meaning, series)) in read {
             let stood = Stood { value: series.value, epoch: series.epoch };
             let delta = match self.known.insert(key.clone(), Some(stood)) {
@@ -202,9 +265,15 @@ impl Port {
                 add(&mut ranks, meaning, key.2, Err(Gap::Unread));
             }
         }
+        self.rows = ranks.iter().map(|(counter, parts)| (*counter, parts.rows.clone())).collect();
         if let Some(when) = when {
-            let values = ranks.into_iter().flat_map(|(counter, (_, deltas))| {
-                deltas.into_iter().map(move |delta| (counter, delta.map(|growth| Meaning::in_unit(counter, growth))))
+            if let Some(parts) = ranks.get(&Counter::LinkDowns) {
+                let downs = parts.deltas.iter().try_fold(0u64, |sum, delta| delta.map(|more| sum.saturating_add(more)));
+                self.downs.push_rare(when, Counter::LinkDowns, downs, FLAP.window);
+            }
+            let values = ranks.into_iter().flat_map(|(counter, parts)| {
+                let grown = move |delta: Delta| delta.map(|growth| Meaning::in_unit(counter, growth));
+                parts.deltas.into_iter().map(move |delta| (counter, grown(delta)))
             });
             self.samples.push(when, values);
         }
@@ -215,14 +284,25 @@ fn grown(before: Stood, now: Stood) -> Delta {
     if before.epoch == now.epoch { now.value.checked_sub(before.value).ok_or(Gap::Reset) } else { Err(Gap::Reset) }
 }
 
-fn add(ranks: &mut BTreeMap<Counter, (u8, Vec<Delta>)>, meaning: &Meaning, priority: Option<u8>, delta: Delta) {
+/// By counter, the growth of its best rows.
+type Ranks = BTreeMap<Counter, Parts>;
+
+#[derive(Debug, Default)]
+struct Parts {
+    rank: u8,
+    rows: Vec<&'static str>,
+    deltas: Vec<Delta>,
+}
+
+fn add(ranks: &mut Ranks, meaning: &Meaning, priority: Option<u8>, delta: Delta) {
     let counter = (meaning.counter)(priority.map_or(Lane::Port, Lane::Priority));
-    let (rank, deltas) = ranks.entry(counter).or_insert((meaning.rank, Vec::new()));
-    if meaning.rank < *rank {
-        (*rank, *deltas) = (meaning.rank, Vec::new());
+    let parts = ranks.entry(counter).or_insert_with(|| Parts { rank: meaning.rank, ..Parts::default() });
+    if meaning.rank < parts.rank {
+        *parts = Parts { rank: meaning.rank, ..Parts::default() };
     }
-    if meaning.rank == *rank {
-        deltas.push(delta);
+    if meaning.rank == parts.rank {
+        parts.rows.push(meaning.row);
+        parts.deltas.push(delta);
     }
 }
 

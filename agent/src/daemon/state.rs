@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use analysis::series::UtcNs;
 
+use super::findings::Findings;
 use super::handle::{Command, Info, Loss, Refused, Samples, Status};
 use super::health::{Health, attached_of, degraded, health, idle};
 use super::losses::{UserLosses, losses};
@@ -49,6 +50,7 @@ pub(super) struct State<S> {
     scrapes_refused: Arc<AtomicU64>,
     summary: Option<Summary>,
     counters: Option<Service>,
+    findings: Findings,
     ticks: u64,
     /// When the measuring of run times began or is to begin again.
     measuring: Option<Instant>,
@@ -92,6 +94,7 @@ impl<S: Source> State<S> {
             scrapes_refused: parts.scrapes_refused,
             summary: parts.summary,
             counters: parts.counters,
+            findings: Findings::default(),
             ticks: 0,
             measuring: None,
             measured: now,
@@ -160,6 +163,7 @@ impl<S: Source> State<S> {
             self.read_counters(now);
         }
         self.stuck();
+        self.judge();
         self.watchers.remove_gone();
         self.log.due(now);
         self.show_summary(false);
@@ -235,6 +239,16 @@ impl<S: Source> State<S> {
         }
     }
 
+    /// Takes what the detectors have said, and logs what has changed.
+    fn judge(&mut self) {
+        let Some(counters) = &self.counters else { return };
+        for change in counters.verdicts().into_iter().flat_map(|verdicts| self.findings.take(verdicts)) {
+            if self.config.log_failures {
+                self.log.finding(&change);
+            }
+        }
+    }
+
     fn scrape(&mut self, scrape: Scrape) {
         // Whoever asked may be gone: then the answer is for nobody.
         match scrape {
@@ -253,6 +267,7 @@ impl<S: Source> State<S> {
         match command {
             Command::GetInfo(answer) => drop(answer.send(self.info.clone())),
             Command::GetStatus(answer) => {
+                self.judge();
                 // Who asks has seen, or is about to be sent, all that happened before.
                 self.take_events(limits::STATUS_DRAINS);
                 drop(answer.send(self.status()));
@@ -278,6 +293,7 @@ impl<S: Source> State<S> {
     }
 
     fn page(&mut self) -> Result<String, String> {
+        self.judge();
         self.read_counters(Instant::now());
         let hooks = self.source.hooks();
         let losses = self.losses(&hooks);
@@ -290,6 +306,7 @@ impl<S: Source> State<S> {
             devices: self.source.devices(),
             bursts: self.bursts.as_ref(),
             counters: counters.as_deref(),
+            findings: &self.findings,
             losses: &losses,
             signatures_evicted: self.log.evicted(),
         })
@@ -341,6 +358,7 @@ impl<S: Source> State<S> {
             lost,
             last_failures: self.last_failures.iter().cloned().collect(),
             devices: self.source.devices().devices.clone(),
+            findings: self.findings.firing().take(limits::FINDINGS_TOLD).map(Into::into).collect(),
         }
     }
 

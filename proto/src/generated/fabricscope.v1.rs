@@ -965,6 +965,37 @@ pub struct GetStatusResponse {
     /// Hooks that do not run though nothing is wrong, by reason: their module is not loaded, say.
     #[prost(string, repeated, tag = "12")]
     pub idle: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// What the detectors find now: pause, storms, congestion, loss, a flapping link, resources that run out; a few.
+    #[prost(message, repeated, tag = "13")]
+    pub findings: ::prost::alloc::vec::Vec<Finding>,
+}
+/// Something that a detector finds.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Finding {
+    /// The detector, such as "storm".
+    #[prost(string, tag = "1")]
+    pub name: ::prost::alloc::string::String,
+    /// The RDMA device, such as "mlx5_0".
+    #[prost(string, optional, tag = "2")]
+    pub device: ::core::option::Option<::prost::alloc::string::String>,
+    /// The device's port.
+    #[prost(uint32, optional, tag = "3")]
+    pub port: ::core::option::Option<u32>,
+    /// The network device, such as "eth0".
+    #[prost(string, optional, tag = "4")]
+    pub netdev: ::core::option::Option<::prost::alloc::string::String>,
+    /// The priority, 0 to 7, for what is found by priority.
+    #[prost(uint32, optional, tag = "5")]
+    pub priority: ::core::option::Option<u32>,
+    /// The kind of objects, such as "qp", for what is found of those.
+    #[prost(string, optional, tag = "6")]
+    pub object: ::core::option::Option<::prost::alloc::string::String>,
+    /// Since when, on the wall clock, in nanoseconds since 1970-01-01 UTC.
+    #[prost(int64, tag = "7")]
+    pub since_ns: i64,
+    /// The evidence, a sentence each, with whose trouble it is.
+    #[prost(string, repeated, tag = "8")]
+    pub evidence: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
 /// One way to lose something.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]

@@ -5,9 +5,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::Serialize;
 
-use super::findings;
+use super::findings::told;
 use crate::counters::catalogue::Unit;
-use crate::counters::findings::Windows;
+use crate::counters::findings::{self, Windows};
 use crate::counters::rates::{Interval, Rate};
 use crate::counters::readout::{Kind, Readout, Subject};
 use crate::verbs::json::time_text;
@@ -39,7 +39,7 @@ struct Record<'a> {
     read_seconds: f64,
     read_counters: usize,
     devices: Vec<Device<'a>>,
-    findings: Vec<findings::Record>,
+    findings: Vec<findings::record::Record<'a>>,
     /// Ports that are one too many to be judged.
     #[serde(skip_serializing_if = "Option::is_none")]
     ports_left_out: Option<usize>,
@@ -112,6 +112,7 @@ pub(super) fn write(
     now: SystemTime,
     out: &mut impl Write,
 ) -> anyhow::Result<()> {
+    let found = told(windows, all);
     let record = Record {
         schema: SCHEMA,
         host: origin.host,
@@ -122,7 +123,7 @@ pub(super) fn write(
         read_seconds: readout.durations.iter().map(|(_, duration)| duration.as_secs_f64()).sum(),
         read_counters: readout.counters,
         devices: readout.subjects.iter().map(|subject| device(subject, interval, all)).collect(),
-        findings: findings::records(windows, all),
+        findings: found.iter().map(findings::record::Record::of).collect(),
         ports_left_out: Some(windows.left_out()).filter(|count| *count > 0),
     };
     // In one piece: standard output looks for ends of lines in every one it is given.

@@ -60,7 +60,7 @@ fn says(windows: &Windows, detector: &str) -> (&'static str, String) {
     let mut found = found.iter().filter(|judged| judged.finding.detector == detector);
     let judged = found.next().expect(detector);
     assert!(found.next().is_none(), "{detector} twice");
-    assert_eq!((&*judged.place.device, judged.place.port, judged.netdev.as_deref()), ("mlx5_0", Some(1), Some("eth0")));
+    assert_eq!(judged.about.to_string(), "mlx5_0 port 1 (eth0)");
     let text = match &judged.finding.verdict {
         Verdict::Firing(evidence) => evidence[0].to_string(),
         Verdict::CannotTell(why) => why.to_string(),

@@ -17,6 +17,7 @@ pub(super) fn page_of_counters(metrics: &mut Metrics, latest: &Latest, devices: 
         devices: &fake::devices(devices),
         bursts: None,
         counters: Some(latest),
+        findings: &Findings::default(),
         losses: &[],
         signatures_evicted: 0,
     };
