@@ -1,7 +1,7 @@
 //! The burst sampler: what a network device receives and sends, in buckets of time. One instance for each device.
 //!
 //! Two programs of traffic control, which see every packet and change none: their answer is always to go on as if they
-//! were not there. `maps` owns the buckets, `parse` and `walk` read headers, `tcp` and `roce` tell what was sent again.
+//! were not there. A third, on a tracepoint, sees where the host does not keep up (`napi`). `maps` owns the buckets, `parse` and `walk` read headers, `tcp` and `roce` tell what was sent again.
 #![cfg_attr(target_arch = "bpf", no_std, no_main)]
 #![cfg_attr(target_arch = "bpf", feature(asm_experimental_arch))]
 #![cfg_attr(target_arch = "bpf", expect(unsafe_code, reason = "maps and helpers of the kernel are raw pointers"))]
@@ -15,6 +15,8 @@ mod count;
 mod load;
 #[cfg(target_arch = "bpf")]
 mod maps;
+#[cfg(target_arch = "bpf")]
+mod napi;
 #[cfg(target_arch = "bpf")]
 mod parse;
 #[cfg(target_arch = "bpf")]
@@ -30,10 +32,11 @@ mod walk;
 mod programs {
     use agent_common::bucket::direction;
     use aya_ebpf::bindings::TC_ACT_UNSPEC;
-    use aya_ebpf::macros::classifier;
-    use aya_ebpf::programs::TcContext;
+    use aya_ebpf::macros::{classifier, raw_tracepoint};
+    use aya_ebpf::programs::{RawTracePointContext, TcContext};
 
     use super::count::count;
+    use super::napi;
 
     /// What comes in: after the driver and GRO, before anything else of the network stack.
     #[classifier]
@@ -48,6 +51,13 @@ mod programs {
     pub(crate) fn fs_sampler_tx(ctx: TcContext) -> i32 {
         count(ctx.skb.skb, direction::TX);
         TC_ACT_UNSPEC
+    }
+
+    /// `napi:napi_poll`: some device's driver has handled packets.
+    #[raw_tracepoint]
+    pub(crate) fn fs_sampler_napi(ctx: RawTracePointContext) -> i32 {
+        napi::count(ctx.arg(0), ctx.arg(1), ctx.arg(2));
+        0
     }
 }
 

@@ -21,6 +21,9 @@ pub(crate) trait Attached: Send {
     /// How the programs for receiving and sending are attached.
     fn means(&self) -> [Means; 2];
 
+    /// Whether polls that used up their budget are counted.
+    fn napi(&self) -> bool;
+
     /// How often the programs ran and how long, while that was measured.
     fn account(&self) -> ProgramAccount;
 }
@@ -56,6 +59,10 @@ impl Attached for Sampler {
         self.means()
     }
 
+    fn napi(&self) -> bool {
+        self.napi()
+    }
+
     fn account(&self) -> ProgramAccount {
         self.account()
     }
@@ -89,6 +96,7 @@ impl Device {
             regions: !options.regions.is_empty(),
             flows: true,
             roce: true,
+            napi: attached.napi(),
         };
         let frame = Series {
             host: origin.host.clone(),

@@ -31,7 +31,6 @@ type Key = (Arc<Place>, &'static str, Option<u8>);
 pub(crate) struct Windows {
     net: PathBuf,
     samples_max: usize,
-    last: Option<(Instant, UtcNs)>,
     ports: BTreeMap<Place, Port>,
     resources: Resources,
     left_out: usize,
@@ -40,6 +39,8 @@ pub(crate) struct Windows {
 /// A port: of an RDMA device with its network device, or a network device alone.
 struct Port {
     netdev: Option<String>,
+    /// The reading before.
+    last: Option<Clock>,
     samples: CounterSeries,
     /// Times that the link went down, over much longer.
     downs: CounterSeries,
@@ -47,6 +48,26 @@ struct Port {
     rows: Rows,
     /// What every row that was ever read here stood at; absent where it could not be read the last time.
     known: BTreeMap<Key, Option<Stood>>,
+}
+
+/// One moment on both clocks.
+#[derive(Clone, Copy)]
+struct Clock {
+    at: Instant,
+    utc: UtcNs,
+}
+
+impl Clock {
+    /// A moment before it, on both clocks: a port's own in a reading of many.
+    fn moved_to(self, at: Instant) -> Self {
+        let before = i64::try_from(self.at.saturating_duration_since(at).as_nanos()).unwrap_or(i64::MAX);
+        Self { at, utc: UtcNs(self.utc.0.saturating_sub(before)) }
+    }
+
+    fn until(self, later: Self) -> When {
+        let length = later.at.saturating_duration_since(self.at).as_nanos();
+        When { start: self.utc, length: DurationNs(u64::try_from(length).unwrap_or(u64::MAX)) }
+    }
 }
 
 #[derive(Clone, Copy)]
@@ -114,16 +135,12 @@ impl Windows {
         let samples_max = usize::try_from(samples).unwrap_or(usize::MAX).clamp(2, limits::FINDING_SAMPLES);
         let net = roots.sysfs.join("class/net");
         let resources = Resources::new(samples_max);
-        Self { net, samples_max, last: None, ports: BTreeMap::new(), resources, left_out: 0 }
+        Self { net, samples_max, ports: BTreeMap::new(), resources, left_out: 0 }
     }
 
     /// Takes the next reading, which was over at `utc`.
     pub(crate) fn take(&mut self, readout: &Readout, utc: UtcNs) {
-        let when = self.last.map(|(at, start)| {
-            let length = readout.at.saturating_duration_since(at).as_nanos();
-            When { start, length: DurationNs(u64::try_from(length).unwrap_or(u64::MAX)) }
-        });
-        self.last = Some((readout.at, utc));
+        let clock = Clock { at: readout.at, utc };
         self.resources.take(&readout.resources);
         let mut read: BTreeMap<Place, BTreeMap<Key, (&'static Meaning, &Series)>> = BTreeMap::new();
         for series in &readout.series {
@@ -139,7 +156,7 @@ impl Windows {
         };
         self.ports.retain(|place, _| there(place));
         for (place, port) in &mut self.ports {
-            port.take(when, &read.remove(place).unwrap_or_default());
+            port.take(clock, &read.remove(place).unwrap_or_default());
         }
         self.left_out = 0;
         for (place, series) in read {
@@ -148,7 +165,7 @@ impl Windows {
                 continue;
             }
             let mut port = Port::new(self.samples_max);
-            port.take(None, &series);
+            port.take(clock, &series);
             self.ports.insert(place, port);
         }
         for (place, port) in &mut self.ports {
@@ -237,6 +254,7 @@ impl Port {
     fn new(samples_max: usize) -> Self {
         Self {
             netdev: None,
+            last: None,
             samples: CounterSeries::new(None, samples_max),
             downs: CounterSeries::new(None, limits::FINDING_SAMPLES),
             rows: Rows::new(),
@@ -244,8 +262,14 @@ impl Port {
         }
     }
 
-    /// Without `when` there was no reading to compare with.
-    fn take(&mut self, when: Option<When>, read: &BTreeMap<Key, (&'static Meaning, &Series)>) {
+    /// Takes a reading that was over at `clock`.
+    fn take(&mut self, clock: Clock, read: &BTreeMap<Key, (&'static Meaning, &Series)>) {
+        // Pause is held against the time that passed between its own two readings.
+        let is_pause = |meaning: &Meaning| matches!((meaning.counter)(Lane::Port), Counter::PauseTime(..));
+        let of_pause = read.values().find(|(meaning, _)| is_pause(meaning));
+        let own = of_pause.or_else(|| read.values().next()).map_or(clock.at, |(_, series)| series.at);
+        let now = clock.moved_to(own);
+        let when = self.last.replace(now).map(|last| last.until(now));
         let mut ranks = Ranks::new();
         for (key, (meaning, series)) in read {
             let stood = Stood { value: series.value, epoch: series.epoch };

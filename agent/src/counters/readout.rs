@@ -63,6 +63,8 @@ pub(crate) struct Series {
     pub(crate) epoch: u64,
     /// Where it was read.
     pub(crate) source: Source,
+    /// When: a full reading takes its time.
+    pub(crate) at: Instant,
 }
 
 impl Series {

@@ -94,7 +94,8 @@ fn read_on(mut collector: Collector, mut windows: Windows, every: Duration, to: 
         let at = UtcNs(realtime_ns());
         windows.take(&readout, at);
         let verdicts = Verdicts { at, judged: windows.findings(), ports_left_out: windows.left_out() };
-        let took = began.elapsed();
+        // What the devices took: looking for them is done once a minute.
+        let took = readout.durations.iter().map(|(_, duration)| *duration).sum();
         let pace = pace(every, took);
         if slow != (pace > every) {
             slow = pace > every;
@@ -110,7 +111,7 @@ fn read_on(mut collector: Collector, mut windows: Windows, every: Duration, to: 
             }
             shared.verdicts.push_back(verdicts);
         }
-        match ended.recv_timeout(pace.saturating_sub(took)) {
+        match ended.recv_timeout(pace.saturating_sub(began.elapsed())) {
             Err(RecvTimeoutError::Timeout) => {}
             Ok(()) | Err(RecvTimeoutError::Disconnected) => return,
         }

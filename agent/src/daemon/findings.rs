@@ -1,9 +1,11 @@
-//! How all findings stand: of ports and devices, from the reader of counters.
+//! How all findings stand: of ports and devices, from the reader of counters; of completion queues, from the kernel side.
 
 use analysis::evidence::Evidence;
+use analysis::port::State;
 use analysis::series::UtcNs;
 use analysis::verdict::Verdict;
 
+use crate::counters::findings::Judged;
 use crate::counters::findings::board::{Board, Change, Standing};
 use crate::counters::findings::record::priority;
 use crate::counters::service::Verdicts;
@@ -12,6 +14,7 @@ use crate::counters::service::Verdicts;
 #[derive(Debug, Default)]
 pub(crate) struct Findings {
     ports: Board,
+    vectors: Board,
     /// Ports that are one too many to be judged.
     ports_left_out: usize,
     /// There was a reading: what is not among the findings is not looked at.
@@ -26,14 +29,19 @@ impl Findings {
         self.ports.take(verdicts.judged, verdicts.at)
     }
 
+    /// Takes what is said of the completion queues that were made, and tells what has changed.
+    pub(crate) fn take_vectors(&mut self, judged: Vec<Judged>, at: UtcNs) -> Vec<Change> {
+        self.vectors.take(judged, at)
+    }
+
     /// All that is looked at.
     pub(crate) fn standings(&self) -> impl Iterator<Item = &Standing> {
-        self.ports.standings()
+        self.ports.standings().chain(self.vectors.standings())
     }
 
     /// What fires.
     pub(crate) fn firing(&self) -> impl Iterator<Item = &Standing> {
-        self.ports.firing()
+        self.standings().filter(|standing| standing.state == State::Firing)
     }
 
     /// Whether there was a reading yet.

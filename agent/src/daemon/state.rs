@@ -17,12 +17,14 @@ use super::watchers::Watchers;
 use super::{Flow, Input, Scrape};
 use crate::bursts::state::Bursts;
 use crate::config::{Config, limits};
+use crate::counters::findings::board::Change;
 use crate::counters::service::Service;
 use crate::event::Event;
 use crate::kernel::clock::{monotonic_ns, realtime_ns};
 use crate::kernel::state::Snapshot;
 use crate::log::Log;
 use crate::metrics::{Metrics, Reading};
+use crate::verbs::vectors;
 
 /// A reading of the counters and when it was taken.
 #[derive(Debug)]
@@ -242,10 +244,15 @@ impl<S: Source> State<S> {
     /// Takes what the detectors have said, and logs what has changed.
     fn judge(&mut self) {
         let Some(counters) = &self.counters else { return };
-        for change in counters.verdicts().into_iter().flat_map(|verdicts| self.findings.take(verdicts)) {
-            if self.config.log_failures {
-                self.log.finding(&change);
-            }
+        for verdicts in counters.verdicts() {
+            let changes = self.findings.take(verdicts);
+            self.log_findings(&changes);
+        }
+    }
+
+    fn log_findings(&mut self, changes: &[Change]) {
+        if self.config.log_failures {
+            changes.iter().for_each(|change| self.log.finding(change));
         }
     }
 
@@ -318,7 +325,12 @@ impl<S: Source> State<S> {
             return;
         }
         match self.source.snapshot() {
-            Ok(snapshot) => self.taken = Some(Taken { at: now, monotonic_ns: monotonic_ns(), snapshot }),
+            Ok(snapshot) => {
+                let vectors = vectors::judged(&snapshot.cqs, self.source.devices());
+                let changes = self.findings.take_vectors(vectors, UtcNs(realtime_ns()));
+                self.log_findings(&changes);
+                self.taken = Some(Taken { at: now, monotonic_ns: monotonic_ns(), snapshot });
+            }
             Err(error) => tracing::warn!("cannot read the counters: {error:#}"),
         }
     }

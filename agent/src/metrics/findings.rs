@@ -1,6 +1,7 @@
 //! The series of what the detectors say.
 
 use analysis::port::{DETECTORS, State};
+use analysis::skew::max_over_mean;
 
 use super::page::{Page, Value};
 use super::seats::Seats;
@@ -10,13 +11,16 @@ use crate::counters::findings::EXHAUSTION;
 use crate::counters::findings::board::Standing;
 use crate::counters::findings::record::priority;
 use crate::daemon::findings::Findings;
+use crate::host::rdma::RdmaFacts;
+use crate::kernel::state::CqCounts;
+use crate::verbs::vectors::{VECTOR_SKEW, queues};
 
 /// Adds how many of each fire, and each that is looked at.
 pub(super) fn add(page: &mut Page, seats: &mut Seats, findings: &Findings) {
     if !findings.is_judged() {
         return;
     }
-    for name in DETECTORS.iter().map(|detector| detector.name).chain([EXHAUSTION]) {
+    for name in DETECTORS.iter().map(|detector| detector.name).chain([EXHAUSTION, VECTOR_SKEW]) {
         let count = findings.firing().filter(|standing| standing.judged.finding.detector == name).count();
         page.add(Metric::FindingsFiring, &[name], Value::Whole(count as u64));
     }
@@ -27,6 +31,17 @@ pub(super) fn add(page: &mut Page, seats: &mut Seats, findings: &Findings) {
     }
     for standing in findings.standings().filter(|standing| standing.state != State::Firing) {
         add_one(page, seats, standing, limits::SERIES_FINDINGS - limits::SERIES_FIRING);
+    }
+}
+
+/// Adds how evenly completion queues are spread over each device's completion vectors.
+pub(super) fn add_vectors(page: &mut Page, seats: &mut Seats, counts: &CqCounts, host: &RdmaFacts) {
+    for (device, queues) in queues(counts, host) {
+        if seats.take_shared(Metric::VectorSkew, &device, limits::SERIES_DEVICES) {
+            page.add(Metric::VectorSkew, &[&device], Value::Real(max_over_mean(&queues)));
+        } else {
+            page.left_out += 1;
+        }
     }
 }
 
@@ -53,6 +68,7 @@ fn add_one(page: &mut Page, seats: &mut Seats, standing: &Standing, most: usize)
 
 #[cfg(test)]
 pub(super) mod tests {
+    use std::collections::BTreeMap;
     use std::sync::Arc;
 
     use analysis::counter_series::Lane;
@@ -66,6 +82,7 @@ pub(super) mod tests {
     use crate::counters::findings::{About, Judged};
     use crate::counters::readout::{Kind, Place};
     use crate::counters::service::Verdicts;
+    use crate::daemon::fake;
 
     fn judged(port: u32, verdict: Verdict<Vec<Evidence>>) -> Judged {
         let place = Place { kind: Kind::Rdma, device: "mlx5_0".to_owned(), port: Some(port) };
@@ -93,7 +110,14 @@ pub(super) mod tests {
         let mut findings = Findings::default();
         let unknown = Verdict::CannotTell(Why::NoLineRate);
         take(&mut findings, vec![judged(1, Verdict::Quiet), judged(2, firing()), judged(3, unknown)]);
-        page(&findings, &mut Seats::default())
+        let mut page = Page::default();
+        add(&mut page, &mut Seats::default(), &findings);
+        let (rdev, host) = (fake::rdev(0), fake::devices(1));
+        let counts = CqCounts { made: vec![(rdev, 0, 8)], vectors: BTreeMap::from([(rdev, 8)]) };
+        add_vectors(&mut page, &mut Seats::default(), &counts, &host);
+        let page = page.text().expect("it is written");
+        assert!(page.contains("fabricscope_cq_vector_skew_ratio{device=\"mlx5_0\"} 8.0\n"), "{page}");
+        page
     }
 
     #[test]

@@ -94,6 +94,7 @@ impl Metrics {
             verbs::add_calls(&mut page, &mut self.seats, &self.names, snapshot);
             verbs::add_errors(&mut page, &mut self.seats, &self.names, snapshot);
             verbs::add_durations(&mut page, &mut self.seats, snapshot);
+            findings::add_vectors(&mut page, &mut self.seats, &snapshot.cqs, reading.devices);
             self.add_events(&mut page, snapshot);
             health::add_events(&mut page, &mut self.seats, reading.devices, snapshot);
             health::add_napi(&mut page, &mut self.seats, snapshot);

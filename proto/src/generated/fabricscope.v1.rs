@@ -742,6 +742,9 @@ pub struct SampleColumns {
     /// RoCEv2: requests sent again.
     #[prost(uint32, repeated, tag = "14")]
     pub roce_retries: ::prost::alloc::vec::Vec<u32>,
+    /// Received only: polls of the device's queues after which more packets waited.
+    #[prost(uint32, repeated, tag = "20")]
+    pub napi_exhausted: ::prost::alloc::vec::Vec<u32>,
 }
 /// A field that not every source measures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
@@ -763,6 +766,8 @@ pub enum SampleField {
     Flows = 6,
     /// RoCEv2 that passed the kernel.
     Roce = 7,
+    /// Polls that used up their budget.
+    Napi = 20,
 }
 impl SampleField {
     /// String value of the enum field names used in the ProtoBuf definition.
@@ -779,6 +784,7 @@ impl SampleField {
             Self::Regions => "SAMPLE_FIELD_REGIONS",
             Self::Flows => "SAMPLE_FIELD_FLOWS",
             Self::Roce => "SAMPLE_FIELD_ROCE",
+            Self::Napi => "SAMPLE_FIELD_NAPI",
         }
     }
     /// Creates an enum from field names used in the ProtoBuf definition.
@@ -792,6 +798,7 @@ impl SampleField {
             "SAMPLE_FIELD_REGIONS" => Some(Self::Regions),
             "SAMPLE_FIELD_FLOWS" => Some(Self::Flows),
             "SAMPLE_FIELD_ROCE" => Some(Self::Roce),
+            "SAMPLE_FIELD_NAPI" => Some(Self::Napi),
             _ => None,
         }
     }

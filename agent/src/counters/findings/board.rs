@@ -65,11 +65,6 @@ impl Board {
     pub(crate) fn standings(&self) -> impl Iterator<Item = &Standing> {
         self.standings.values()
     }
-
-    /// What fires.
-    pub(crate) fn firing(&self) -> impl Iterator<Item = &Standing> {
-        self.standings().filter(|standing| standing.state == State::Firing)
-    }
 }
 
 #[cfg(test)]
@@ -138,7 +133,7 @@ mod tests {
         for (at, answer) in [quiet(), firing(), firing()].into_iter().enumerate() {
             board.take(vec![answer], UtcNs(at as i64));
         }
-        assert_eq!(board.firing().map(|standing| standing.since).collect::<Vec<_>>(), [UtcNs(1)]);
+        assert_eq!(board.standings().map(|standing| standing.since).collect::<Vec<_>>(), [UtcNs(1)]);
         board.take(vec![nothing()], UtcNs(3));
         assert_eq!(board.standings().count(), 0);
     }

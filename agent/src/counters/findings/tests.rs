@@ -26,10 +26,11 @@ fn series(name: &str, priority: Option<u8>, value: u64) -> Series {
         Place { kind: Kind::Netdev, device: "eth0".to_owned(), port: None }
     };
     let place = Arc::new(place);
-    Series { place, row, priority, value, saturated: false, epoch: 0, source: Source::Ethtool }
+    Series { place, row, priority, value, saturated: false, epoch: 0, source: Source::Ethtool, at: Instant::now() }
 }
 
-fn readout(at: Instant, series: Vec<Series>) -> Readout {
+fn readout(at: Instant, mut series: Vec<Series>) -> Readout {
+    series.iter_mut().for_each(|series| series.at = at);
     let subjects = vec![subject(Kind::Rdma, "mlx5_0"), subject(Kind::Netdev, "eth0")];
     let (shown, resources, durations) = (vec![], vec![], vec![]);
     Readout { at, subjects, series, shown, resources, durations, counters: 1 }

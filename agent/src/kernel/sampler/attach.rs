@@ -22,6 +22,7 @@ pub(crate) struct Sampler {
     rings: Rings,
     totals: TotalsMap,
     means: [Means; 2],
+    napi: bool,
     /// Dropped before the programs: filters hold them.
     #[expect(dead_code, reason = "held for its end: it removes the filters")]
     clsact: Option<Clsact>,
@@ -48,12 +49,18 @@ impl Sampler {
         let totals = TotalsMap::map(object.map("TOTALS")?, cpus.totals).context("mapping the totals")?;
         clsact::remove_leftovers(&netlink, Some(options.ifindex)).context("removing filters of dead samplers")?;
         let (means, clsact) = attach(&mut object, options, netlink)?;
-        Ok(Self { rings, totals, means, clsact, object })
+        let napi = object.attach_napi(&options.netdev);
+        Ok(Self { rings, totals, means, napi, clsact, object })
     }
 
     /// How the programs are attached: received, sent.
     pub(crate) fn means(&self) -> [Means; 2] {
         self.means.clone()
+    }
+
+    /// Whether polls that used up their budget are counted.
+    pub(crate) fn napi(&self) -> bool {
+        self.napi
     }
 
     /// The rings.

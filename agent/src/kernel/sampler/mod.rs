@@ -6,6 +6,7 @@
 mod attach;
 mod clsact;
 mod interface;
+mod napi;
 mod netlink;
 mod object;
 mod rings;

@@ -61,6 +61,7 @@ pub(super) fn all_counters(devices: u32) -> Latest {
                     saturated: row.name == "rdma_sent_packets",
                     epoch: 0,
                     source: Source::Counters,
+                    at: readout.at,
                 }));
             }
         }
