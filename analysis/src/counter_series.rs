@@ -1,165 +1,11 @@
 //! Counters of one port over time, by what they mean and not by what a driver calls them.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::fmt;
 use std::ops::Range;
 
+pub use crate::counter::{Counter, Lane};
 use crate::delta::{Delta, Gap};
 use crate::series::{BitsPerSecond, Direction, DurationNs, UtcNs};
-
-/// What a pause stops: the whole port, or one priority of it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Lane {
-    /// The whole port (IEEE 802.3x pause).
-    Port,
-    /// One priority, 0 to 7 (IEEE 802.1Qbb priority flow control).
-    Priority(u8),
-}
-
-impl fmt::Display for Lane {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Port => f.write_str("the port"),
-            Self::Priority(priority) => write!(f, "priority {priority}"),
-        }
-    }
-}
-
-/// A counter, by its meaning. Counts of the interval, if nothing else is said.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Counter {
-    /// Bytes on the wire.
-    Bytes(Lane, Direction),
-    /// Packets on the wire.
-    Packets(Lane, Direction),
-    /// Pause frames: rx are the network's, tx this host's own.
-    PauseFrames(Lane, Direction),
-    /// Nanoseconds in which a pause held. Only from a source whose unit is known.
-    PauseTime(Lane, Direction),
-    /// Times that a pause began or ended.
-    PauseTransitions(Lane, Direction),
-    /// The device warns that it has been sending pause for long.
-    StormWarnings,
-    /// The device stopped sending pause because it had been doing so for too long.
-    StormErrors,
-    /// Packets that the device dropped with its receive buffer full.
-    BufferDiscards(Lane),
-    /// Packets dropped at the port for lack of room.
-    Discards(Direction),
-    /// Packets for which no receive work request was posted.
-    OutOfBuffer,
-    /// Seconds in which the device waited for the host's bus.
-    BusStalls,
-    /// Packets dropped because the host's bus did not take them.
-    BusDiscards,
-    /// Congestion notification packets sent to those who send to this host.
-    CnpSent,
-    /// Congestion notification packets acted upon.
-    CnpHandled,
-    /// Packets that came marked as having met congestion.
-    EcnMarked,
-    /// Packets that came out of order: one before them was lost, or overtaken.
-    OutOfSequence,
-    /// Negative acknowledgements that came back for a gap in the sequence.
-    SequenceErrors,
-    /// Acknowledgements that implied a gap in the sequence.
-    ImpliedNaks,
-    /// Requests for which no acknowledgement came in time.
-    Timeouts,
-    /// Requests that the peer was not ready for.
-    ReceiverNotReady,
-    /// Times that the link went down.
-    LinkDowns,
-}
-
-impl Counter {
-    /// What it counts, as one word for output and files.
-    #[must_use]
-    pub const fn key(self) -> &'static str {
-        match self {
-            Self::Bytes(..) => "bytes",
-            Self::Packets(..) => "packets",
-            Self::PauseFrames(..) => "pause_frames",
-            Self::PauseTime(..) => "pause_time",
-            Self::PauseTransitions(..) => "pause_transitions",
-            Self::StormWarnings => "storm_warnings",
-            Self::StormErrors => "storm_errors",
-            Self::BufferDiscards(_) => "buffer_discards",
-            Self::Discards(_) => "discards",
-            Self::OutOfBuffer => "out_of_buffer",
-            Self::BusStalls => "bus_stalls",
-            Self::BusDiscards => "bus_discards",
-            Self::CnpSent => "cnps_sent",
-            Self::CnpHandled => "cnps_handled",
-            Self::EcnMarked => "ecn_marked",
-            Self::OutOfSequence => "out_of_sequence",
-            Self::SequenceErrors => "sequence_errors",
-            Self::ImpliedNaks => "implied_naks",
-            Self::Timeouts => "timeouts",
-            Self::ReceiverNotReady => "receiver_not_ready",
-            Self::LinkDowns => "link_downs",
-        }
-    }
-
-    /// The unit of what it counts.
-    #[must_use]
-    pub const fn unit(self) -> &'static str {
-        match self {
-            Self::Bytes(..) => "bytes",
-            Self::PauseFrames(..) => "frames",
-            Self::PauseTime(..) => "nanoseconds",
-            Self::BusStalls => "seconds",
-            Self::PauseTransitions(..)
-            | Self::StormWarnings
-            | Self::StormErrors
-            | Self::ImpliedNaks
-            | Self::Timeouts
-            | Self::ReceiverNotReady
-            | Self::LinkDowns => "events",
-            Self::Packets(..)
-            | Self::BufferDiscards(_)
-            | Self::Discards(_)
-            | Self::OutOfBuffer
-            | Self::BusDiscards
-            | Self::CnpSent
-            | Self::CnpHandled
-            | Self::EcnMarked
-            | Self::OutOfSequence
-            | Self::SequenceErrors => "packets",
-        }
-    }
-}
-
-impl fmt::Display for Counter {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let plain = match self {
-            Self::Bytes(lane, direction) => return write!(f, "{} bytes of {lane}", direction.name()),
-            Self::Packets(lane, direction) => return write!(f, "{} packets of {lane}", direction.name()),
-            Self::PauseFrames(lane, direction) => return write!(f, "{} pause frames of {lane}", direction.name()),
-            Self::PauseTime(lane, direction) => return write!(f, "{} pause time of {lane}", direction.name()),
-            Self::PauseTransitions(lane, direction) => {
-                return write!(f, "{} pause transitions of {lane}", direction.name());
-            }
-            Self::BufferDiscards(lane) => return write!(f, "buffer discards of {lane}"),
-            Self::Discards(direction) => return write!(f, "{} discards", direction.name()),
-            Self::StormWarnings => "pause storm warnings",
-            Self::StormErrors => "pause storm errors",
-            Self::OutOfBuffer => "packets out of buffer",
-            Self::BusStalls => "seconds of bus stall",
-            Self::BusDiscards => "bus discards",
-            Self::CnpSent => "CNPs sent",
-            Self::CnpHandled => "CNPs handled",
-            Self::EcnMarked => "ECN-marked packets",
-            Self::OutOfSequence => "packets out of sequence",
-            Self::SequenceErrors => "packet sequence errors",
-            Self::ImpliedNaks => "implied sequence errors",
-            Self::Timeouts => "acknowledgement timeouts",
-            Self::ReceiverNotReady => "receiver not ready",
-            Self::LinkDowns => "link downs",
-        };
-        f.write_str(plain)
-    }
-}
 
 /// When a sample was taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -194,7 +40,46 @@ pub struct CounterSeries {
     pub line_rate: Option<BitsPerSecond>,
     samples_max: usize,
     when: VecDeque<When>,
-    columns: BTreeMap<Counter, VecDeque<Delta>>,
+    columns: BTreeMap<Counter, Column>,
+    /// Of each sample, whether it does not follow on the one before it.
+    broken: VecDeque<bool>,
+}
+
+/// One counter's samples.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Column {
+    deltas: VecDeque<Delta>,
+    /// How many of them are something else than a known 0.
+    stirred: usize,
+}
+
+impl Column {
+    /// Keeps so many: what is added was not offered.
+    fn resize(&mut self, length: usize) {
+        let added = length.saturating_sub(self.deltas.len());
+        self.deltas.resize(length, Err(Gap::NotOffered));
+        self.stirred += added;
+    }
+
+    fn put(&mut self, at: usize, delta: Delta) {
+        let sum = match self.deltas.get_mut(at) {
+            Some(sum) => {
+                let before = *sum;
+                *sum = before.and_then(|sum| delta.map(|more| sum.saturating_add(more)));
+                self.stirred -= usize::from(before != Ok(0));
+                *sum
+            }
+            None => {
+                self.deltas.push_back(delta);
+                delta
+            }
+        };
+        self.stirred += usize::from(sum != Ok(0));
+    }
+
+    fn forgotten(&mut self, delta: Option<Delta>) {
+        self.stirred -= usize::from(delta.is_some_and(|delta| delta != Ok(0)));
+    }
 }
 
 impl CounterSeries {
@@ -212,15 +97,13 @@ impl CounterSeries {
         for (counter, delta) in values {
             let delta = if when.length.0 == 0 { Err(Gap::Cached) } else { delta };
             let column = self.columns.entry(counter).or_default();
-            column.resize(column.len().max(before), Err(Gap::NotOffered));
-            match column.get_mut(before) {
-                Some(sum) => *sum = sum.and_then(|sum| delta.map(|more| sum.saturating_add(more))),
-                None => column.push_back(delta),
-            }
+            column.resize(column.deltas.len().max(before));
+            column.put(before, delta);
         }
         self.when.push_back(when);
+        self.broken.push_back(self.break_before(before).is_some());
         for column in self.columns.values_mut() {
-            column.resize(before + 1, Err(Gap::NotOffered));
+            column.resize(before + 1);
         }
         while self.when.len() > self.samples_max {
             self.forget_first();
@@ -253,8 +136,10 @@ impl CounterSeries {
             return;
         }
         self.when.pop_back();
+        self.broken.pop_back();
         for column in self.columns.values_mut() {
-            column.pop_back();
+            let last = column.deltas.pop_back();
+            column.forgotten(last);
         }
         if let Some(joined) = self.when.back_mut() {
             joined.length = length;
@@ -263,9 +148,14 @@ impl CounterSeries {
 
     fn forget_first(&mut self) {
         self.when.pop_front();
+        self.broken.pop_front();
+        if let Some(first) = self.broken.front_mut() {
+            *first = false;
+        }
         self.columns.retain(|_, column| {
-            column.pop_front();
-            column.iter().any(|delta| *delta != Err(Gap::NotOffered))
+            let first = column.deltas.pop_front();
+            column.forgotten(first);
+            column.stirred < column.deltas.len() || column.deltas.iter().any(|delta| *delta != Err(Gap::NotOffered))
         });
     }
 
@@ -293,7 +183,16 @@ impl CounterSeries {
     ///
     /// Why that is not known.
     pub fn delta(&self, counter: Counter, at: usize) -> Delta {
-        self.columns.get(&counter).and_then(|column| column.get(at)).copied().unwrap_or(Err(Gap::NotOffered))
+        let column = self.columns.get(&counter);
+        column.and_then(|column| column.deltas.get(at)).copied().unwrap_or(Err(Gap::NotOffered))
+    }
+
+    /// Whether nothing is missing from these samples and those of `counters` that they hold, of which there is at least
+    /// one, have all stood still: then nothing that they tell of has happened. As good as a look at each sample, and
+    /// nearly free.
+    pub(crate) fn is_still(&self, counters: impl IntoIterator<Item = Counter>) -> bool {
+        let mut held = counters.into_iter().filter_map(|counter| self.columns.get(&counter)).peekable();
+        !self.broken.contains(&true) && held.peek().is_some() && held.all(|column| column.stirred == 0)
     }
 
     /// Whether any sample holds `counter`.
@@ -311,7 +210,7 @@ impl CounterSeries {
     #[must_use]
     pub fn known(&self, counter: Counter, samples: Range<usize>) -> Option<u64> {
         let column = self.columns.get(&counter)?;
-        let known = column.iter().skip(samples.start).take(samples.len()).filter_map(|delta| delta.ok());
+        let known = column.deltas.iter().skip(samples.start).take(samples.len()).filter_map(|delta| delta.ok());
         known.fold(None, |sum, more| Some(sum.unwrap_or(0u64).saturating_add(more)))
     }
 

@@ -7,6 +7,7 @@ pub mod answer;
 pub mod burst;
 pub mod congestion;
 pub mod contention;
+mod counter;
 pub mod counter_series;
 pub mod delta;
 pub mod distribution;

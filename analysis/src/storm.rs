@@ -7,7 +7,7 @@ use std::fmt;
 
 use crate::counter_series::{Counter, CounterSeries, Lane};
 use crate::delta::Gap;
-use crate::pause::{Basis, meaning, occupancy};
+use crate::pause::{Basis, is_still, meaning, occupancy};
 use crate::series::Direction;
 use crate::sum::Sum;
 use crate::verdict::{Episode, Hysteresis, Level, Verdict, Why, episodes};
@@ -59,6 +59,9 @@ pub fn storms(
     limits: &Hysteresis,
     quanta: u16,
 ) -> Verdict<Vec<Storm>> {
+    if series.len() >= limits.enter_samples && is_still(series, lane, direction) {
+        return Verdict::Quiet;
+    }
     let found = episodes(series, limits, |at| level(series, lane, direction, at, limits, quanta));
     found.map(|episodes| {
         let evidence = episodes.into_iter().map(|episode| {
@@ -139,6 +142,9 @@ impl fmt::Display for Reported {
 #[must_use]
 pub fn reported(series: &CounterSeries, limits: &Hysteresis) -> Verdict<Vec<Reported>> {
     let counters = [Counter::StormErrors, Counter::StormWarnings];
+    if series.len() >= limits.enter_samples && series.is_still(counters) {
+        return Verdict::Quiet;
+    }
     let found =
         episodes(series, limits, |at| Sum::of(series, counters, at..at + 1).level(|count| limits.level(count as f64)));
     found.map(|episodes| {

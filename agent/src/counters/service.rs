@@ -14,7 +14,6 @@ use super::findings::{Judged, Windows};
 use super::readout::Readout;
 use crate::config::limits;
 use crate::host::roots::Roots;
-use crate::kernel::clock::realtime_ns;
 
 /// The last reading.
 #[derive(Clone, Debug)]
@@ -91,7 +90,7 @@ fn read_on(mut collector: Collector, mut windows: Windows, every: Duration, to: 
     loop {
         let began = Instant::now();
         let readout = collector.read(began);
-        let at = UtcNs(realtime_ns());
+        let at = readout.utc();
         windows.take(&readout, at);
         let verdicts = Verdicts { at, judged: windows.findings(), ports_left_out: windows.left_out() };
         // What the devices took: looking for them is done once a minute.
