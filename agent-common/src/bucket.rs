@@ -30,6 +30,8 @@ pub mod constant {
     pub const SUSPECTED: &str = "SUSPECTED";
     /// `u32`: 1 to tell peers by the prefixes of the region.
     pub const REGIONAL: &str = "REGIONAL";
+    /// `u32`: 0 to leave the sketch of flows out, which only measuring its cost asks for.
+    pub const SKETCHED: &str = "SKETCHED";
     /// `u32`: bytes from a `struct tcp_sock` to its queue of segments that came out of order, from the running kernel's
     /// BTF; `u32::MAX` if unknown.
     pub const OUT_OF_ORDER: &str = "OUT_OF_ORDER";

@@ -110,42 +110,6 @@ impl CounterSeries {
         }
     }
 
-    /// Takes one sample of a counter of rare events, and forgets what ended longer than `keep` before it. Samples in which
-    /// nothing happened are kept as one, of at most a tenth of `keep`: a long time takes little room.
-    pub fn push_rare(&mut self, when: When, counter: Counter, delta: Delta, keep: DurationNs) {
-        let last = self.len().checked_sub(1);
-        let quiet = last.is_some_and(|last| delta == Ok(0) && self.delta(counter, last) == Ok(0));
-        self.push(when, [(counter, delta)]);
-        if quiet && self.break_before(self.len().saturating_sub(1)).is_none() {
-            self.join_last(DurationNs(keep.0 / 10));
-        }
-        while self.when.front().is_some_and(|first| when.end().since(first.end()) > keep) {
-            self.forget_first();
-        }
-    }
-
-    /// Makes one of the last two samples, if that is no longer than `longest`: the values of the last are forgotten.
-    fn join_last(&mut self, longest: DurationNs) {
-        let Some([before, last]) = self.len().checked_sub(2).map(|at| [self.when.get(at), self.when.get(at + 1)])
-        else {
-            return;
-        };
-        let (Some(before), Some(last)) = (before.copied(), last.copied()) else { return };
-        let length = last.end().since(before.start);
-        if length > longest {
-            return;
-        }
-        self.when.pop_back();
-        self.broken.pop_back();
-        for column in self.columns.values_mut() {
-            let last = column.deltas.pop_back();
-            column.forgotten(last);
-        }
-        if let Some(joined) = self.when.back_mut() {
-            joined.length = length;
-        }
-    }
-
     fn forget_first(&mut self) {
         self.when.pop_front();
         self.broken.pop_front();

@@ -109,60 +109,45 @@ pub struct Detector {
     pub name: &'static str,
     /// What it says when it fires.
     pub help: &'static str,
-    /// It counts rare events over [`FlapLimits::window`], and needs samples of them from so long ago.
-    pub rare: bool,
     run: Run,
 }
 
 #[derive(Clone, Copy, Debug)]
 enum Run {
     Port(fn(&CounterSeries, &Limits) -> Verdict<Vec<Evidence>>),
+    /// What happens seldom: it looks at samples that go back further.
+    Link(fn(&CounterSeries, &Limits) -> Verdict<Vec<Evidence>>),
     /// Once for each lane that pause can stop in this direction.
     Lanes(Direction, fn(&CounterSeries, Lane, Direction, &Limits) -> Verdict<Vec<Evidence>>),
 }
 
 /// Every detector of a port.
 pub const DETECTORS: [Detector; 9] = [
-    Detector {
-        name: "rx_pause",
-        help: pause::meaning(Direction::Rx),
-        rare: false,
-        run: Run::Lanes(Direction::Rx, pressure),
-    },
-    Detector {
-        name: "tx_pause",
-        help: pause::meaning(Direction::Tx),
-        rare: false,
-        run: Run::Lanes(Direction::Tx, pressure),
-    },
+    Detector { name: "rx_pause", help: pause::meaning(Direction::Rx), run: Run::Lanes(Direction::Rx, pressure) },
+    Detector { name: "tx_pause", help: pause::meaning(Direction::Tx), run: Run::Lanes(Direction::Tx, pressure) },
     Detector {
         name: "storm",
         help: "this host pauses the network all the time and receives nothing",
-        rare: false,
         run: Run::Lanes(Direction::Tx, storms),
     },
     Detector {
         name: "storm_victim",
         help: "the network pauses this host all the time, and it sends nothing",
-        rare: false,
         run: Run::Lanes(Direction::Rx, storms),
     },
     Detector {
         name: "storm_reported",
         help: "the device reports that it pauses the network for too long",
-        rare: false,
         run: Run::Port(|series, limits| all(storm::reported(series, &limits.reported), Evidence::Reported)),
     },
     Detector {
         name: "host_congestion",
         help: "this host pauses the network, and its buffers or its bus show why",
-        rare: false,
         run: Run::Port(|series, limits| all(congestion::host(series, &limits.host, limits.quanta), Evidence::Host)),
     },
     Detector {
         name: "network_congestion",
         help: "the network pauses this host, or marks what it carries to it",
-        rare: false,
         run: Run::Port(|series, limits| {
             all(congestion::network(series, &limits.network, limits.quanta), Evidence::Network)
         }),
@@ -170,13 +155,11 @@ pub const DETECTORS: [Detector; 9] = [
     Detector {
         name: "link_flap",
         help: "the link goes down again and again",
-        rare: true,
-        run: Run::Port(|series, limits| all(link::flaps(series, &limits.flap), Evidence::Flap)),
+        run: Run::Link(|series, limits| all(link::flaps(series, &limits.flap), Evidence::Flap)),
     },
     Detector {
         name: "loss",
         help: "what is sent has to be sent again, or does not come in order",
-        rare: false,
         run: Run::Port(|series, limits| {
             let [tx, rx] = [Direction::Tx, Direction::Rx]
                 .map(|direction| all(retransmission::losses(series, direction, &limits.loss), Evidence::Loss));
@@ -211,12 +194,14 @@ fn either(one: Verdict<Vec<Evidence>>, other: Verdict<Vec<Evidence>>) -> Verdict
 }
 
 impl Detector {
-    /// What it says of a port's samples: one answer for each lane, or one for the port.
+    /// What it says of a port's samples: one answer for each lane, or one for the port. `link` has the samples of
+    /// [`Counter::LinkDowns`] alone, over a longer time.
     #[must_use]
-    pub fn run(&self, series: &CounterSeries, limits: &Limits) -> Vec<Finding> {
+    pub fn run(&self, series: &CounterSeries, link: &CounterSeries, limits: &Limits) -> Vec<Finding> {
         let say = |lane, verdict| Finding { detector: self.name, lane, verdict };
         match self.run {
             Run::Port(run) => vec![say(None, run(series, limits))],
+            Run::Link(run) => vec![say(None, run(link, limits))],
             Run::Lanes(direction, run) => {
                 let lanes = series.lanes(direction);
                 if lanes.is_empty() {
@@ -232,7 +217,13 @@ impl Detector {
 /// What every detector says of a port's samples.
 #[must_use]
 pub fn findings(series: &CounterSeries, limits: &Limits) -> Vec<Finding> {
-    DETECTORS.iter().flat_map(|detector| detector.run(series, limits)).collect()
+    findings_with_link(series, series, limits)
+}
+
+/// The same, with samples of [`Counter::LinkDowns`] that go back further than the others.
+#[must_use]
+pub fn findings_with_link(series: &CounterSeries, link: &CounterSeries, limits: &Limits) -> Vec<Finding> {
+    DETECTORS.iter().flat_map(|detector| detector.run(series, link, limits)).collect()
 }
 
 #[cfg(test)]

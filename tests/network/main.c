@@ -23,6 +23,7 @@ static const struct mode MODES[] = {
     {"drop", "DEVICE ONE_IN", 2, drop},
     {"idle", "DEVICE empty|clock", 2, idle},
     {"hold-udp", "ADDRESS PORT", 2, hold_udp},
+    {"feed", "PREFIX DEVICES INTERVAL_US", 3, feed},
     {"cost", "ADDRESS PORT BATCHES DATAGRAMS SIZE REPEAT", 6, cost},
     {"cost-tcp", "ADDRESS PORT BYTES", 3, cost_tcp},
 };

@@ -42,6 +42,7 @@ int pass(char **arguments);
 int drop(char **arguments);
 int idle(char **arguments);
 int hold_udp(char **arguments);
+int feed(char **arguments);
 int cost(char **arguments);
 int cost_tcp(char **arguments);
 

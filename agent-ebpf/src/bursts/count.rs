@@ -35,9 +35,11 @@ pub(crate) fn count(skb: *mut __sk_buff, direction: u32) {
         if region::is_far(skb, direction, &headers) {
             (*bucket).cross_region_bytes += wire.bytes;
         }
-        let bit = headers.flow % SKETCH_BITS;
-        let word = (&raw mut (*bucket).sketch).cast::<u64>().add((bit / u64::BITS) as usize);
-        *word |= u64::from(headers.is_flow) << (bit % u64::BITS);
+        if maps::sketched() {
+            let bit = headers.flow % SKETCH_BITS;
+            let word = (&raw mut (*bucket).sketch).cast::<u64>().add((bit / u64::BITS) as usize);
+            *word |= u64::from(headers.is_flow) << (bit % u64::BITS);
+        }
         roce::count(skb, &headers, bucket, wire.bytes);
     }
 }

@@ -32,6 +32,8 @@ static REGIONAL: Global<u32> = Global::new(0);
 #[unsafe(no_mangle)]
 static SUSPECTED: Global<u32> = Global::new(0);
 #[unsafe(no_mangle)]
+static SKETCHED: Global<u32> = Global::new(1);
+#[unsafe(no_mangle)]
 static OUT_OF_ORDER: Global<u32> = Global::new(UNKNOWN);
 
 // What tells a poll of the device from others.
@@ -109,6 +111,12 @@ pub(crate) fn own() -> Own {
 #[inline(always)]
 pub(crate) fn regional() -> bool {
     REGIONAL.load() != 0
+}
+
+/// Whether flows are sketched.
+#[inline(always)]
+pub(crate) fn sketched() -> bool {
+    SKETCHED.load() != 0
 }
 
 /// Whether an address is of the host's region.

@@ -150,13 +150,17 @@ impl Account {
         self.remember(series);
     }
 
-    /// Totals of programs that have just been attached begin at 0: those before have gone.
+    /// The programs have gone: what they counted stays, and the next ones begin at 0.
+    pub(crate) fn end(&mut self) {
+        self.gone.iter_mut().zip(&mut self.last).for_each(|(gone, last)| bury(gone, last));
+    }
+
+    /// Fewer packets than the last time are of programs that have just been attached, should their end not have been
+    /// told: those before have gone.
     fn total(&mut self, totals: &[Totals; 2]) {
         for (((way, gone), last), now) in self.ways.iter_mut().zip(&mut self.gone).zip(&mut self.last).zip(totals) {
             if now.skbs < last.skbs {
-                gone.wire_bytes = gone.wire_bytes.saturating_add(last.wire_bytes);
-                gone.segments = gone.segments.saturating_add(last.segments);
-                gone.retransmit_bytes = gone.retransmit_bytes.saturating_add(last.retransmit_bytes);
+                bury(gone, last);
             }
             *last = *now;
             way.bytes = gone.wire_bytes.saturating_add(now.wire_bytes);
@@ -196,6 +200,14 @@ impl Account {
         let recent = self.recent.iter().filter(|second| second.second >= since);
         recent.fold([0, 0], |[rx, tx], second| [rx.max(second.peak[0]), tx.max(second.peak[1])])
     }
+}
+
+/// Adds the totals of programs that are gone to those of the ones before.
+fn bury(gone: &mut Totals, last: &mut Totals) {
+    let last = std::mem::take(last);
+    gone.wire_bytes = gone.wire_bytes.saturating_add(last.wire_bytes);
+    gone.segments = gone.segments.saturating_add(last.segments);
+    gone.retransmit_bytes = gone.retransmit_bytes.saturating_add(last.retransmit_bytes);
 }
 
 impl Way {
@@ -335,6 +347,10 @@ mod tests {
             account.take(&series(0, "."), Some(&totals(skbs)), Share::DEFAULT, &mut sizes);
             assert_eq!((account.ways[0].packets, account.ways[0].bytes), (packets, 50 * packets));
         }
+        // The next one has counted more than the one before when it is looked at first.
+        account.end();
+        account.take(&series(0, "."), Some(&totals(11)), Share::DEFAULT, &mut sizes);
+        assert_eq!(account.ways[0].packets, 54);
     }
 
     #[test]

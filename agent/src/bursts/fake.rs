@@ -29,6 +29,8 @@ pub(crate) struct Given {
     pub(crate) refusing: BTreeSet<String>,
     /// Devices that are attached to at this moment.
     pub(crate) attached: Vec<String>,
+    /// Devices that were made anew: their programs have gone.
+    pub(crate) remade: BTreeSet<String>,
 }
 
 /// A host.
@@ -51,7 +53,10 @@ impl Host for FakeHost {
         if self.with(|given| given.refusing.contains(&options.netdev)) {
             bail!("it refuses");
         }
-        self.with(|given| given.attached.push(options.netdev.clone()));
+        self.with(|given| {
+            given.attached.push(options.netdev.clone());
+            given.remade.remove(&options.netdev);
+        });
         let (netdev, interval) = (options.netdev.clone(), options.interval);
         Ok(Box::new(FakeAttached { host: self.clone(), netdev, interval }))
     }
@@ -84,6 +89,10 @@ impl Attached for FakeAttached {
 
     fn account(&self) -> ProgramAccount {
         ProgramAccount { run_count: 5, run_time_ns: 100, recursion_misses: 0 }
+    }
+
+    fn stands(&self) -> bool {
+        self.host.with(|given| !given.remade.contains(&self.netdev))
     }
 }
 
@@ -144,7 +153,7 @@ pub(crate) fn update(netdevs: &[String], now: UtcNs) -> Update {
             ..Series::default()
         };
         let totals = Totals { skbs: 10, segments: 70, wire_bytes: 100_000, ..Totals::default() };
-        Read { series, totals: Some([totals, Totals::default()]) }
+        Read { series, totals: Some([totals, Totals::default()]), last: false }
     };
     Update {
         devices: Some(netdevs.iter().map(state).collect()),

@@ -95,6 +95,9 @@ impl Bursts {
             let name = self.account_name(&read.series.netdev);
             let account = self.accounts.entry(name).or_default();
             account.take(&read.series, read.totals.as_ref(), self.threshold, &mut self.sizes);
+            if read.last {
+                account.end();
+            }
         }
     }
 

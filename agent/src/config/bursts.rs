@@ -55,7 +55,8 @@ pub(super) fn check(reader: &mut Reader) -> Option<Bursts> {
         memory: reader.text("bursts.memory", 24 << 20, memory, |text| within(text, 1 << 20, 1 << 30)),
         directory: files.then_some(directory),
         keep_for: reader.duration("bursts.keep_for", DAY, SECOND * 60..=DAY * 90),
-        keep_bytes: reader.text("bursts.keep_bytes", 1 << 30, keep_bytes, |text| within(text, 16 << 20, 1 << 40)),
+        keep_bytes: reader
+            .text("bursts.keep_bytes", limits::RECORDER_BYTES, keep_bytes, |text| within(text, 16 << 20, 1 << 40)),
     };
     enabled.then_some(bursts)
 }

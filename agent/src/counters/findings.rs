@@ -12,8 +12,7 @@ use std::time::{Duration, Instant};
 
 use analysis::counter_series::{Counter, CounterSeries, Lane, When};
 use analysis::delta::{Delta, Gap};
-use analysis::link::FLAP;
-use analysis::port::{DETECTORS, Finding, Limits};
+use analysis::port::{self, Finding, Limits};
 use analysis::series::{DurationNs, UtcNs};
 pub(crate) use resources::EXHAUSTION;
 use resources::Resources;
@@ -23,6 +22,7 @@ use super::readout::{Kind, Place, Readout, Series, Subject};
 use crate::config::limits;
 use crate::host::links::stated_speed;
 use crate::host::roots::Roots;
+use link::LinkWindow;
 
 /// One row of one place, of one priority.
 type Key = (Arc<Place>, &'static str, Option<u8>);
@@ -31,6 +31,7 @@ type Key = (Arc<Place>, &'static str, Option<u8>);
 pub(crate) struct Windows {
     net: PathBuf,
     samples_max: usize,
+    pace: Duration,
     ports: BTreeMap<Place, Port>,
     resources: Resources,
     left_out: usize,
@@ -42,8 +43,7 @@ struct Port {
     /// The reading before.
     last: Option<Clock>,
     samples: CounterSeries,
-    /// Times that the link went down, over much longer.
-    downs: CounterSeries,
+    link: LinkWindow,
     /// The rows that each counter was read from the last time.
     rows: Rows,
     /// What every row that was ever read here stood at; absent where it could not be read the last time.
@@ -135,7 +135,7 @@ impl Windows {
         let samples_max = usize::try_from(samples).unwrap_or(usize::MAX).clamp(2, limits::FINDING_SAMPLES);
         let net = roots.sysfs.join("class/net");
         let resources = Resources::new(samples_max);
-        Self { net, samples_max, ports: BTreeMap::new(), resources, left_out: 0 }
+        Self { net, samples_max, pace, ports: BTreeMap::new(), resources, left_out: 0 }
     }
 
     /// Takes the next reading, which was over at `utc`.
@@ -164,7 +164,7 @@ impl Windows {
                 self.left_out += 1;
                 continue;
             }
-            let mut port = Port::new(self.samples_max);
+            let mut port = Port::new(self.samples_max, self.pace);
             port.take(clock, &series);
             self.ports.insert(place, port);
         }
@@ -180,10 +180,7 @@ impl Windows {
         let of_port = |(place, port): (&Place, &Port)| {
             let about = About { place: place.clone(), netdev: port.netdev.clone(), object: None };
             let rows = Arc::new(port.rows.clone());
-            let found = DETECTORS.iter().flat_map(|detector| {
-                let samples = if detector.rare { &port.downs } else { &port.samples };
-                detector.run(samples, &Limits::DEFAULT)
-            });
+            let found = port::findings_with_link(&port.samples, port.link.samples(), &Limits::DEFAULT).into_iter();
             found.map(|finding| Judged { about: about.clone(), finding, rows: Arc::clone(&rows) }).collect::<Vec<_>>()
         };
         self.ports.iter().flat_map(of_port).chain(self.resources.findings()).collect()
@@ -251,15 +248,9 @@ fn netdev_of(readout: &Readout, port: &Place) -> Option<String> {
 }
 
 impl Port {
-    fn new(samples_max: usize) -> Self {
-        Self {
-            netdev: None,
-            last: None,
-            samples: CounterSeries::new(None, samples_max),
-            downs: CounterSeries::new(None, limits::FINDING_SAMPLES),
-            rows: Rows::new(),
-            known: BTreeMap::new(),
-        }
+    fn new(samples_max: usize, pace: Duration) -> Self {
+        let (samples, link) = (CounterSeries::new(None, samples_max), LinkWindow::new(pace));
+        Self { netdev: None, last: None, samples, link, rows: Rows::new(), known: BTreeMap::new() }
     }
 
     /// Takes a reading that was over at `clock`.
@@ -272,7 +263,7 @@ impl Port {
         let when = self.last.replace(now).map(|last| last.until(now));
         let mut ranks = Ranks::new();
         for (key, (meaning, series)) in read {
-            let stood = Stood { value: series.value, epoch: series.epoch };
+            let stood = Stood { value: meaning.count(series.value), epoch: series.epoch };
             let delta = match self.known.insert(key.clone(), Some(stood)) {
                 _ if series.saturated => Err(Gap::Saturated),
                 None => Err(Gap::First),
@@ -291,14 +282,12 @@ impl Port {
         }
         self.rows = ranks.iter().map(|(counter, parts)| (*counter, parts.rows.clone())).collect();
         if let Some(when) = when {
-            if let Some(parts) = ranks.get(&Counter::LinkDowns) {
-                let downs = parts.deltas.iter().try_fold(0u64, |sum, delta| delta.map(|more| sum.saturating_add(more)));
-                self.downs.push_rare(when, Counter::LinkDowns, downs, FLAP.window);
-            }
             let values = ranks.into_iter().flat_map(|(counter, parts)| {
                 let grown = move |delta: Delta| delta.map(|growth| Meaning::in_unit(counter, growth));
                 parts.deltas.into_iter().map(move |delta| (counter, grown(delta)))
             });
+            let values: Vec<(Counter, Delta)> = values.collect();
+            self.link.take(when, values.iter().filter(|(counter, _)| *counter == Counter::LinkDowns).map(|(_, d)| *d));
             self.samples.push(when, values);
         }
     }
@@ -330,5 +319,6 @@ fn add(ranks: &mut Ranks, meaning: &Meaning, priority: Option<u8>, delta: Delta)
     }
 }
 
+mod link;
 #[cfg(test)]
 mod tests;

@@ -31,6 +31,8 @@ pub(crate) struct HostFacts {
     pub(crate) fexit: Option<Result<(), String>>,
     /// Whether a trial program attached by TCX, with the error if not. Absent: not tried.
     pub(crate) tcx: Option<Result<(), String>>,
+    /// Whether it attached as clsact filter instead. Absent: not tried, or not needed.
+    pub(crate) clsact: Option<Result<(), String>>,
 }
 
 /// One of [`ENTRY_FUNCTIONS`] in the running kernel.
@@ -45,7 +47,7 @@ pub(crate) struct EntryFunction {
 }
 
 impl HostFacts {
-    /// Reads /proc and /sys. The trials (`fexit`, `tcx`) load programs and are left to who can do that.
+    /// Reads /proc and /sys. The trials (`fexit`, `tcx`, `clsact`) load programs and are left to who can do that.
     pub(crate) fn read(roots: &Roots) -> Self {
         let kernel = KernelFacts::read(roots);
         let symbols = Symbols::read(roots, kernel.tracefs.as_deref()).ok();
@@ -56,6 +58,7 @@ impl HostFacts {
             kernel,
             fexit: None,
             tcx: None,
+            clsact: None,
         }
     }
 }

@@ -71,6 +71,8 @@ table! {
         "1 if the hook came and went too often and is left alone for a while, 0 if not; absent for one that was attached once and stayed.";
     RdmaPortInfo, Gauge, "fabricscope_rdma_port_info", ["device", "port", "netdev", "pci", "driver", "fw", "link_layer"],
         "An RDMA port and what it belongs to; always 1.";
+    NicInfo, Gauge, "fabricscope_nic_info", ["device", "netdev", "driver", "pci", "pf", "vf", "bond", "namespace"],
+        "A device whose counters are read and what it belongs to: an RDMA device or a network device and its driver, the physical function of a virtual one, a bond, a network namespace that is not the agent's; always 1.";
     PfcPauseFrames, Counter, "fabricscope_pfc_pause_frames_total", ["netdev", "priority", "direction"],
         "Priority pause frames. rx pause: the network cannot take what this host sends. tx pause: this host cannot take what the network sends.";
     PfcPauseSeconds, Counter, "fabricscope_pfc_pause_seconds_total", ["netdev", "priority", "direction"],
@@ -125,6 +127,14 @@ table! {
         "The most objects of a type that an RDMA device can hold; absent where the kernel does not tell.";
     HealthEvents, Counter, "fabricscope_health_events_total", ["device", "netdev", "pci", "event", "reporter"],
         "What drivers and the kernel say about a NIC that is not well, as far as it can be told of which.";
+    ReporterErrors, Counter, "fabricscope_health_reporter_errors_total", ["device", "netdev", "pci", "reporter"],
+        "Errors that a devlink health reporter of an adapter has reported.";
+    ReporterRecoveries, Counter, "fabricscope_health_reporter_recoveries_total", ["device", "netdev", "pci", "reporter"],
+        "How often a devlink health reporter has recovered.";
+    ReporterHealthy, Gauge, "fabricscope_health_reporter_healthy", ["device", "netdev", "pci", "reporter"],
+        "1 if a devlink health reporter is well, 0 if it has reported an error and not recovered.";
+    ReporterDumpTime, Gauge, "fabricscope_health_reporter_dump_time_seconds", ["device", "netdev", "pci", "reporter"],
+        "When a devlink health reporter took the dump that it keeps, in seconds since 1970; absent where there is none.";
     NapiExhausted, Counter, "fabricscope_napi_budget_exhausted_total", ["netdev"],
         "Polls of a network device, without a netdev of a CPU's own backlog, after which more packets wait.";
     DroppedPackets, Counter, "fabricscope_dropped_packets_total", ["netdev", "reason"],
@@ -187,7 +197,7 @@ mod tests {
         for row in TABLE {
             assert!(row.name.starts_with("fabricscope_") && row.help.ends_with('.'), "{}", row.name);
             assert_eq!(row.kind == Kind::Counter, row.name.ends_with("_total"), "{}", row.name);
-            assert!(row.labels.len() <= 7 && !row.labels.contains(&"le"), "{}", row.name);
+            assert!(row.labels.len() <= 8 && !row.labels.contains(&"le"), "{}", row.name);
         }
     }
 }

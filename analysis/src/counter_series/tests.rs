@@ -39,27 +39,6 @@ fn the_oldest_make_room_and_take_their_counters_with_them() {
 }
 
 #[test]
-fn rare_events_are_kept_for_long_in_little_room() {
-    let (mut series, downs, keep) = (CounterSeries::new(None, 99), Counter::LinkDowns, DurationNs(100));
-    let mut push = |second: i64, delta| {
-        series.push_rare(when(second, 1), downs, delta, keep);
-        (0..series.len()).map(|at| (series.when(at).unwrap().length.0, series.delta(downs, at))).collect::<Vec<_>>()
-    };
-    for second in 0..10 {
-        assert_eq!(push(second, Ok(0)), [(second as u64 + 1, Ok(0))]);
-    }
-    assert_eq!(push(10, Ok(2)), [(10, Ok(0)), (1, Ok(2))]);
-    // What is not known, and what comes after a hole, stays apart.
-    assert_eq!(push(11, Err(Gap::Unread)).len(), 3);
-    assert_eq!(push(12, Ok(0)).len(), 4);
-    assert_eq!(push(20, Ok(0)).len(), 5);
-    assert_eq!(push(21, Ok(0)).len(), 5);
-    // The end of the first is 100 before.
-    assert_eq!(push(109, Ok(0)).len(), 6);
-    assert_eq!(push(110, Ok(0))[0], (1, Ok(2)));
-}
-
-#[test]
 fn values_of_one_meaning_add_up() {
     let mut series = CounterSeries::new(None, 9);
     let stalls = Counter::BusStalls;

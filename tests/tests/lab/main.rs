@@ -19,6 +19,7 @@ mod programs;
 mod receive;
 mod reload;
 mod requests;
+mod sources;
 mod storms;
 
 /// The tests of every kernel. Adding a kernel to the tests is one row here; the lab and the tables of facts must know
@@ -30,7 +31,7 @@ macro_rules! kernels {
 
             use crate::{
                 bare, bursts, bursts_roce, calls, counters, daemon, drivers, health, leftovers, load, nic, notices, pause, programs,
-                receive, reload, requests, storms,
+                receive, reload, requests, sources, storms,
             };
 
             static FACTS: Run = Run::new($kernel, &calls::FACTS);
@@ -47,6 +48,7 @@ macro_rules! kernels {
             static RECEIVE: Run = Run::new($kernel, &receive::SCENARIO);
             static STORMS: Run = Run::new($kernel, &storms::SCENARIO);
             static COUNTERS: Run = Run::new($kernel, &counters::SCENARIO);
+            static SOURCES: Run = Run::new($kernel, &sources::SCENARIO);
             static BARE: Run = Run::new($kernel, &bare::SCENARIO);
             static NIC: Run = Run::new($kernel, &nic::SCENARIO);
             static ROCE: Run = Run::new($kernel, &bursts_roce::SCENARIO);
@@ -108,6 +110,14 @@ macro_rules! kernels {
                 a_host_that_is_stopped_is_a_victim: storms::victim(&STORMS),
                 a_storm_that_the_driver_counts_is_one: storms::reported(&STORMS),
                 wraps_and_resets_make_no_finding: storms::nothing_else(&STORMS),
+                standard_statistics_are_taken_first: sources::standard(&SOURCES),
+                optional_counters_are_read_once_they_are_on: sources::optional(&SOURCES),
+                health_reporters_are_those_of_devlink: sources::reporters(&SOURCES),
+                each_loss_of_a_link_is_counted_and_dated: sources::links(&SOURCES),
+                changes_of_links_survive_a_flood: sources::flooded(&SOURCES),
+                members_of_a_bond_are_named: sources::bonds(&SOURCES),
+                a_driver_that_is_reloaded_is_read_again: sources::reloaded(&SOURCES),
+                devices_of_other_namespaces_are_read: sources::namespaces(&SOURCES),
                 without_type_information_hooks_attach_by_other_means: bare::means(&BARE),
                 without_type_information_failures_are_named_alike: bare::failures(&BARE),
                 without_type_information_probes_are_told_apart: bare::probes(&BARE),

@@ -264,13 +264,17 @@ impl Memory {
         }
     }
 
-    /// The pieces in which the last `span` of a device lies, oldest first, and what of it to take.
+    /// The pieces in which the last `span` of a device lies, oldest first, and what of it to take. Where it begins in
+    /// a gap the piece before is among them: without that nobody could tell that it is one.
     pub(super) fn last(&self, netdev: &str, span: DurationNs) -> Option<(Vec<Form>, Span)> {
         let track = self.tracks.get(netdev)?;
         let open = track.open.as_ref().map(|open| &open.series);
         let end = open.and_then(Series::end).or(track.closed.back().map(|piece| piece.span.end))?;
         let start = UtcNs(end.0.saturating_sub_unsigned(span.0));
-        let closed = track.closed.iter().filter(|piece| piece.span.end > start).map(|piece| piece.form.clone());
+        let first = track.closed.iter().position(|piece| piece.span.end > start).unwrap_or(track.closed.len());
+        let begin = track.closed.get(first).map(|piece| piece.span.start).or(open.and_then(Series::start))?;
+        let first = if begin > start { first.saturating_sub(1) } else { first };
+        let closed = track.closed.iter().skip(first).map(|piece| piece.form.clone());
         let forms = closed.chain(open.map(|open| Form::Plain(Arc::new(open.clone())))).collect();
         Some((forms, Span { start, end }))
     }

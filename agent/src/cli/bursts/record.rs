@@ -123,6 +123,7 @@ fn plan(args: &RecordArgs, link: &Link) -> Plan {
         interval: args.interval,
         slots: SLOTS,
         clsact: false,
+        sketch: true,
         suspected: args.suspected,
         regions: args.regions.clone(),
     };

@@ -34,6 +34,9 @@ pub(crate) struct TotalsArgs {
     /// Look received segments up in their sockets: which may have been sent again?
     #[arg(long)]
     suspected: bool,
+    /// Leave the sketch of flows out, to see what it costs
+    #[arg(long)]
+    no_sketch: bool,
     /// Attach by clsact filters even if the kernel has TCX
     #[arg(long)]
     clsact: bool,
@@ -142,6 +145,7 @@ pub(crate) fn run(args: &TotalsArgs, out: &mut impl Write) -> anyhow::Result<Exi
         slots: SLOTS,
         clsact: args.clsact,
         suspected: args.suspected,
+        sketch: !args.no_sketch,
         regions: Vec::new(),
     };
     let sampler = Sampler::attach(&options)?;

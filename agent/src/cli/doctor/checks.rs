@@ -127,8 +127,8 @@ pub(super) const CHECKS: &[Check] = &[
         name: "TCX",
         needed_for: "burst sampling beside other programs, in a chosen order",
         costs: "clsact filters serve, first come first served",
-        run: |facts| kernel::trial(&facts.tcx),
-        mend: "use a kernel built with CONFIG_NET_XGRESS=y",
+        run: sampler::tcx,
+        mend: "use a kernel of 6.6 or later built with CONFIG_NET_XGRESS=y; run the doctor as root",
     },
     Check {
         name: "sampler memory",

@@ -8,6 +8,17 @@ use crate::bursts::follow::{Verdict, choose};
 use crate::config::limits;
 use crate::host::facts::HostFacts;
 
+/// By which means the programs attached to a device of their own.
+pub(super) fn tcx(facts: &HostFacts) -> Outcome {
+    match (&facts.tcx, &facts.clsact) {
+        (Some(Ok(())), _) => Good("a trial sampler attached by TCX links".to_owned()),
+        (Some(Err(why)), Some(Ok(()))) => Missing(format!("{why}; a trial sampler attached by clsact filters")),
+        (Some(Err(why)), _) => Missing(why.clone()),
+        (None, Some(Err(why))) => Unknown(why.clone()),
+        (None, _) => Unknown("not tried".to_owned()),
+    }
+}
+
 /// Memory of the kernel for the devices that are sampled by default: a ring for each direction and CPU, and totals.
 pub(super) fn memory(facts: &HostFacts) -> Outcome {
     let (Some(links), Some(online), Some(possible)) =

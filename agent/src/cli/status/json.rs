@@ -5,7 +5,9 @@ use std::io::Write;
 use serde::Serialize;
 
 use super::Report;
+use crate::cli::counters::further::ReporterRecord;
 use crate::counters::findings::record::utc_text;
+use crate::counters::netlink::devlink::Reporter;
 use crate::daemon::findings::Firing;
 use crate::host::rdma::{RdmaDevice, RdmaPort};
 use crate::rpc::seen::{AgentInfo, AgentLoss, AgentStatus};
@@ -25,6 +27,7 @@ struct StatusRecord<'a> {
     agent: Option<AgentRecord<'a>>,
     offers: Option<Vec<OfferRecord<'a>>>,
     devices: Vec<DeviceRecord<'a>>,
+    health_reporters: Option<Vec<ReporterRecord<'a>>>,
 }
 
 #[serde_with::skip_serializing_none]
@@ -181,6 +184,7 @@ impl<'a> StatusRecord<'a> {
                     agent: Some(AgentRecord::of(status, info)),
                     offers: None,
                     devices: status.devices.iter().map(DeviceRecord::of).collect(),
+                    health_reporters: None,
                 }
             }
             Report::Alone(facts, offers) => {
@@ -199,6 +203,7 @@ impl<'a> StatusRecord<'a> {
                     agent: None,
                     offers: Some(offer.collect()),
                     devices: facts.rdma.devices.iter().map(DeviceRecord::of).collect(),
+                    health_reporters: None,
                 }
             }
         }
@@ -206,8 +211,9 @@ impl<'a> StatusRecord<'a> {
 }
 
 /// Prints the report on one line.
-pub(super) fn object(report: &Report, out: &mut impl Write) -> anyhow::Result<()> {
-    serde_json::to_writer(&mut *out, &StatusRecord::of(report))?;
+pub(super) fn object(report: &Report, reporters: &[Reporter], out: &mut impl Write) -> anyhow::Result<()> {
+    let health_reporters = Some(reporters.iter().map(Into::into).collect()).filter(|_| !reporters.is_empty());
+    serde_json::to_writer(&mut *out, &StatusRecord { health_reporters, ..StatusRecord::of(report) })?;
     writeln!(out)?;
     Ok(())
 }

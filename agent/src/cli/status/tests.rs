@@ -70,7 +70,7 @@ fn status(degraded: &[&str], last_failures: Vec<Event>) -> Report {
 
 fn printed(report: &Report, output: Output, width: Option<usize>) -> String {
     let mut out = Vec::new();
-    report.print(output, Paper { width, colour: false }, &mut out).unwrap();
+    report.print(&[], output, Paper { width, colour: false }, &mut out).unwrap();
     String::from_utf8(out).unwrap()
 }
 

@@ -5,11 +5,15 @@
 
 mod attach;
 mod clsact;
+#[cfg(test)]
+mod crafted;
 mod interface;
 mod napi;
 mod netlink;
 mod object;
 mod rings;
+mod tcx;
+mod trial;
 
 use std::fmt;
 use std::io;
@@ -22,6 +26,7 @@ pub(crate) use attach::Sampler;
 pub(crate) use interface::Interface;
 pub(crate) use netlink::Counters;
 pub(crate) use rings::Rings;
+pub(crate) use trial::trial;
 
 /// The lengths of a bucket that can be sampled.
 pub(crate) const INTERVALS: [DurationNs; 3] = [DurationNs(100_000), DurationNs(1_000_000), DurationNs(10_000_000)];
@@ -41,6 +46,8 @@ pub(crate) struct Options {
     pub(crate) clsact: bool,
     /// Whether received segments are looked up in their socket, to tell which may have been sent again.
     pub(crate) suspected: bool,
+    /// Whether flows are sketched: always, but where its cost is measured.
+    pub(crate) sketch: bool,
     /// The prefixes of the host's own region. Without any, bytes across regions are not measured.
     pub(crate) regions: Vec<Prefix>,
 }

@@ -72,12 +72,14 @@ impl Object {
             Ok(own) => (own, Ok(())),
             Err(why) => (Own::UNKNOWN, Err(why)),
         };
+        let sketched = u32::from(options.sketch);
         let regional = u32::from(!options.regions.is_empty());
         let prefixes = u32::try_from(options.regions.len()).context("too many prefixes")?.max(1);
         let mut ebpf = EbpfLoader::new()
             .map_max_entries("REGIONS", prefixes)
             .override_global(constant::REGIONAL, &regional, true)
             .override_global(constant::SUSPECTED, &suspected, true)
+            .override_global(constant::SKETCHED, &sketched, true)
             .override_global(constant::OUT_OF_ORDER, &out_of_order, true)
             .map_max_entries("RINGS", direction::COUNT * cpus.rings * options.slots)
             .map_max_entries("TOTALS", direction::COUNT * cpus.totals)
