@@ -33,7 +33,8 @@ nic 0 ethtool 'tx_prio3_pause_duration 5' 'tx_prio3_pause 1' 'ramp tx_prio3_paus
 intervals 6
 scrape /metrics > $out/reset.metrics
 fabricscope status > $out/storm.screen; fabricscope status -o json > $out/storm.status
-timeout 4 fabricscope counters --device 'mlx5_0 fsnic0' --watch --interval 500ms > $out/storm.text
+fabricscope counters --device 'mlx5_0 fsnic0' --watch --interval 500ms > $out/storm.text & words=$!
+until_true 'grep -q "storm: pause storm" $out/storm.text' 60; kill $words; wait $words
 nic 0 ethtool 'ramp tx_prio3_pause_duration 0' 'ramp tx_prio3_pause 0'
 comes storm 0 after
 
