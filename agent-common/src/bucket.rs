@@ -37,6 +37,18 @@ pub mod constant {
     pub const OUT_OF_ORDER: &str = "OUT_OF_ORDER";
     /// `u32`: 1 to look for the mark ([`RETRANSMIT_MARK`](super::RETRANSMIT_MARK)) in received segments.
     pub const MARKED: &str = "MARKED";
+    /// `u32`: the device's index.
+    pub const IFINDEX: &str = "IFINDEX";
+    /// `u32`: the inode number of its network namespace, by which it is told from one of the same index elsewhere.
+    pub const NETNS: &str = "NETNS";
+    /// `u32`: bytes from a `struct napi_struct` to its device, from the running kernel's BTF.
+    pub const NAPI_DEVICE: &str = "NAPI_DEVICE";
+    /// `u32`: bytes from a `struct net_device` to its index.
+    pub const DEVICE_INDEX: &str = "DEVICE_INDEX";
+    /// `u32`: bytes from a `struct net_device` to its network namespace.
+    pub const DEVICE_NETNS: &str = "DEVICE_NETNS";
+    /// `u32`: bytes from a `struct net` to its inode number.
+    pub const NETNS_NUMBER: &str = "NETNS_NUMBER";
 }
 
 /// Bytes of the header of an Ethernet device.
@@ -102,8 +114,10 @@ pub struct Bucket {
     pub roce_retries: u16,
     /// RoCEv2 packets.
     pub roce_packets: u16,
+    /// Polls of the device that used up their budget on this CPU: more packets wait. Of rx alone.
+    pub napi_exhausted: u16,
     /// Not used.
-    pub reserved: [u16; 2],
+    pub reserved: u16,
 }
 
 const _: () = assert!(size_of::<Bucket>() == 64);

@@ -42,8 +42,11 @@ pub const NAPI_FULL: u32 = 11;
 /// A dropped packet whose network device and reason had no room in the table of counters.
 pub const DROPS_FULL: u32 = 12;
 
+/// A completion queue whose device and vector had no room in the table of counters.
+pub const CQS_FULL: u32 = 13;
+
 /// Every counter of the kernel side.
-pub const TABLE: [Counter; 13] = [
+pub const TABLE: [Counter; 14] = [
     Counter { slot: RING_VERBS, program: "verbs", stage: "ring", reason: "no_space" },
     Counter { slot: RING_CM, program: "cm", stage: "ring", reason: "no_space" },
     Counter { slot: RING_DEVICE, program: "device", stage: "ring", reason: "no_space" },
@@ -57,6 +60,7 @@ pub const TABLE: [Counter; 13] = [
     Counter { slot: HEALTH_FULL, program: "health", stage: "counters", reason: "table_full" },
     Counter { slot: NAPI_FULL, program: "napi", stage: "counters", reason: "table_full" },
     Counter { slot: DROPS_FULL, program: "drops", stage: "counters", reason: "table_full" },
+    Counter { slot: CQS_FULL, program: "verbs", stage: "cqs", reason: "table_full" },
 ];
 
 #[cfg(test)]

@@ -267,6 +267,21 @@ pub struct DeviceEventKey {
     pub event: u32,
 }
 
+/// Key of the table of completion queues.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
+pub struct CqKey {
+    /// The device file's number.
+    pub rdev: u32,
+    /// The completion vector, or [`Self::VECTORS`].
+    pub vector: u32,
+}
+
+impl CqKey {
+    /// Stands for no vector: the value is not a count, but how many vectors the device has, on the CPUs that know it.
+    pub const VECTORS: u32 = u32::MAX;
+}
+
 /// Key of the table of QPs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]

@@ -7,7 +7,8 @@ use agent_common::counter;
 use agent_common::health::{self, DevicePath, DropKey, HealthKey, HealthRecord, NETDEV, PATHS};
 use agent_common::histogram::BUCKETS;
 use agent_common::record::{
-    Call, CmRecord, DeviceEventKey, DeviceRecord, ErrorKey, FailureRecord, Qp, QpKey, VerbCounterKey, VerbCounters,
+    Call, CmRecord, CqKey, DeviceEventKey, DeviceRecord, ErrorKey, FailureRecord, Qp, QpKey, VerbCounterKey,
+    VerbCounters,
 };
 use agent_common::settings::Settings;
 use aya_ebpf::bindings::BPF_NOEXIST;
@@ -38,6 +39,9 @@ static DEVICE_EVENTS: PerCpuHashMap<DeviceEventKey, u64> = PerCpuHashMap::with_m
 /// QPs whose creation was seen. The oldest make room for new ones.
 #[map]
 static QPS: LruHashMap<QpKey, Qp> = LruHashMap::with_max_entries(8192, 0);
+/// CQs that were made, by device and completion vector.
+#[map]
+static CQS: PerCpuHashMap<CqKey, u64> = PerCpuHashMap::with_max_entries(512, 0);
 /// Health events by device, part and hook.
 #[map]
 static HEALTH: PerCpuHashMap<HealthKey, u64> = PerCpuHashMap::with_max_entries(256, 0);
@@ -120,6 +124,25 @@ pub(crate) fn count_error(key: &ErrorKey) {
     }
     if !add(ERRORS.get_ptr_mut(key), 1) {
         lost(counter::ERRORS_FULL);
+    }
+}
+
+/// Counts a CQ that was made.
+#[inline(always)]
+pub(crate) fn count_cq(key: &CqKey) {
+    if CQS.get_ptr_mut(key).is_none() {
+        let _ = CQS.insert(key, &0, u64::from(BPF_NOEXIST));
+    }
+    if !add(CQS.get_ptr_mut(key), 1) {
+        lost(counter::CQS_FULL);
+    }
+}
+
+/// How many completion vectors a device has.
+#[inline(always)]
+pub(crate) fn set_vectors(key: &CqKey, vectors: u64) {
+    if CQS.insert(key, &vectors, 0).is_err() {
+        lost(counter::CQS_FULL);
     }
 }
 

@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::counter_series::{Counter, CounterSeries, Lane};
 use crate::delta::Gap;
-use crate::pause::{meaning, occupancy};
+use crate::pause::{self, meaning, occupancy};
 use crate::series::{Direction, DurationNs};
 use crate::sum::Sum;
 use crate::verdict::{Episode, Hysteresis, Level, Verdict, Why, episodes};
@@ -61,6 +61,9 @@ fn host_signs(series: &CounterSeries) -> Vec<Counter> {
 #[must_use]
 pub fn host(series: &CounterSeries, limits: &HostLimits, quanta: u16) -> Verdict<Vec<HostCongestion>> {
     let signs = host_signs(series);
+    if series.len() >= limits.signs.enter_samples && series.is_still(signs.iter().copied()) {
+        return Verdict::Quiet;
+    }
     let paused: Vec<Level> = (0..series.len()).map(|at| tx_paused(series, limits, quanta, at)).collect();
     let found = episodes(series, &limits.signs, |at| {
         let recent = series.back(at, limits.hold);
@@ -140,10 +143,19 @@ impl fmt::Display for NetworkCongestion {
 /// Whether the network pauses this host or marks what it sends here.
 #[must_use]
 pub fn network(series: &CounterSeries, limits: &Hysteresis, quanta: u16) -> Verdict<Vec<NetworkCongestion>> {
+    let lanes = series.lanes(Direction::Rx);
+    let counted = [Counter::EcnMarked, Counter::CnpHandled, Counter::CnpSent];
+    let is_marked = series.offers(Counter::EcnMarked);
+    let is_still = (!lanes.is_empty() || is_marked)
+        && lanes.iter().all(|lane| pause::is_still(series, *lane, Direction::Rx))
+        && counted.into_iter().all(|counter| !series.offers(counter) || series.is_still([counter]));
+    if series.len() >= limits.enter_samples && is_still {
+        return Verdict::Quiet;
+    }
     let found = episodes(series, limits, |at| {
         let signs = [
-            (!series.lanes(Direction::Rx).is_empty()).then(|| pause_level(series, Direction::Rx, limits, quanta, at)),
-            series.offers(Counter::EcnMarked).then(|| share(series, Counter::EcnMarked, Direction::Rx, limits, at)),
+            (!lanes.is_empty()).then(|| pause_level(series, Direction::Rx, limits, quanta, at)),
+            is_marked.then(|| share(series, Counter::EcnMarked, Direction::Rx, limits, at)),
         ];
         if signs.contains(&Some(Level::High)) {
             return Level::High;

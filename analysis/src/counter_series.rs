@@ -1,107 +1,11 @@
 //! Counters of one port over time, by what they mean and not by what a driver calls them.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::fmt;
 use std::ops::Range;
 
+pub use crate::counter::{Counter, Lane};
 use crate::delta::{Delta, Gap};
 use crate::series::{BitsPerSecond, Direction, DurationNs, UtcNs};
-
-/// What a pause stops: the whole port, or one priority of it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Lane {
-    /// The whole port (IEEE 802.3x pause).
-    Port,
-    /// One priority, 0 to 7 (IEEE 802.1Qbb priority flow control).
-    Priority(u8),
-}
-
-impl fmt::Display for Lane {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Port => f.write_str("the port"),
-            Self::Priority(priority) => write!(f, "priority {priority}"),
-        }
-    }
-}
-
-/// A counter, by its meaning. Counts of the interval, if nothing else is said.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Counter {
-    /// Bytes on the wire.
-    Bytes(Lane, Direction),
-    /// Packets on the wire.
-    Packets(Lane, Direction),
-    /// Pause frames: rx are the network's, tx this host's own.
-    PauseFrames(Lane, Direction),
-    /// Nanoseconds in which a pause held. Only from a source whose unit is known.
-    PauseTime(Lane, Direction),
-    /// Times that a pause began or ended.
-    PauseTransitions(Lane, Direction),
-    /// The device warns that it has been sending pause for long.
-    StormWarnings,
-    /// The device stopped sending pause because it had been doing so for too long.
-    StormErrors,
-    /// Packets that the device dropped with its receive buffer full.
-    BufferDiscards(Lane),
-    /// Packets dropped at the port for lack of room.
-    Discards(Direction),
-    /// Packets for which no receive work request was posted.
-    OutOfBuffer,
-    /// Seconds in which the device waited for the host's bus.
-    BusStalls,
-    /// Packets dropped because the host's bus did not take them.
-    BusDiscards,
-    /// Congestion notification packets sent to those who send to this host.
-    CnpSent,
-    /// Congestion notification packets acted upon.
-    CnpHandled,
-    /// Packets that came marked as having met congestion.
-    EcnMarked,
-    /// Packets that came out of order: one before them was lost, or overtaken.
-    OutOfSequence,
-    /// Negative acknowledgements that came back for a gap in the sequence.
-    SequenceErrors,
-    /// Acknowledgements that implied a gap in the sequence.
-    ImpliedNaks,
-    /// Requests for which no acknowledgement came in time.
-    Timeouts,
-    /// Requests that the peer was not ready for.
-    ReceiverNotReady,
-    /// Times that the link went down.
-    LinkDowns,
-}
-
-impl fmt::Display for Counter {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let plain = match self {
-            Self::Bytes(lane, direction) => return write!(f, "{} bytes of {lane}", direction.name()),
-            Self::Packets(lane, direction) => return write!(f, "{} packets of {lane}", direction.name()),
-            Self::PauseFrames(lane, direction) => return write!(f, "{} pause frames of {lane}", direction.name()),
-            Self::PauseTime(lane, direction) => return write!(f, "{} pause time of {lane}", direction.name()),
-            Self::PauseTransitions(lane, direction) => {
-                return write!(f, "{} pause transitions of {lane}", direction.name());
-            }
-            Self::BufferDiscards(lane) => return write!(f, "buffer discards of {lane}"),
-            Self::Discards(direction) => return write!(f, "{} discards", direction.name()),
-            Self::StormWarnings => "pause storm warnings",
-            Self::StormErrors => "pause storm errors",
-            Self::OutOfBuffer => "packets out of buffer",
-            Self::BusStalls => "seconds of bus stall",
-            Self::BusDiscards => "bus discards",
-            Self::CnpSent => "CNPs sent",
-            Self::CnpHandled => "CNPs handled",
-            Self::EcnMarked => "ECN-marked packets",
-            Self::OutOfSequence => "packets out of sequence",
-            Self::SequenceErrors => "packet sequence errors",
-            Self::ImpliedNaks => "implied sequence errors",
-            Self::Timeouts => "acknowledgement timeouts",
-            Self::ReceiverNotReady => "receiver not ready",
-            Self::LinkDowns => "link downs",
-        };
-        f.write_str(plain)
-    }
-}
 
 /// When a sample was taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -136,7 +40,46 @@ pub struct CounterSeries {
     pub line_rate: Option<BitsPerSecond>,
     samples_max: usize,
     when: VecDeque<When>,
-    columns: BTreeMap<Counter, VecDeque<Delta>>,
+    columns: BTreeMap<Counter, Column>,
+    /// Of each sample, whether it does not follow on the one before it.
+    broken: VecDeque<bool>,
+}
+
+/// One counter's samples.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Column {
+    deltas: VecDeque<Delta>,
+    /// How many of them are something else than a known 0.
+    stirred: usize,
+}
+
+impl Column {
+    /// Keeps so many: what is added was not offered.
+    fn resize(&mut self, length: usize) {
+        let added = length.saturating_sub(self.deltas.len());
+        self.deltas.resize(length, Err(Gap::NotOffered));
+        self.stirred += added;
+    }
+
+    fn put(&mut self, at: usize, delta: Delta) {
+        let sum = match self.deltas.get_mut(at) {
+            Some(sum) => {
+                let before = *sum;
+                *sum = before.and_then(|sum| delta.map(|more| sum.saturating_add(more)));
+                self.stirred -= usize::from(before != Ok(0));
+                *sum
+            }
+            None => {
+                self.deltas.push_back(delta);
+                delta
+            }
+        };
+        self.stirred += usize::from(sum != Ok(0));
+    }
+
+    fn forgotten(&mut self, delta: Option<Delta>) {
+        self.stirred -= usize::from(delta.is_some_and(|delta| delta != Ok(0)));
+    }
 }
 
 impl CounterSeries {
@@ -154,23 +97,30 @@ impl CounterSeries {
         for (counter, delta) in values {
             let delta = if when.length.0 == 0 { Err(Gap::Cached) } else { delta };
             let column = self.columns.entry(counter).or_default();
-            column.resize(column.len().max(before), Err(Gap::NotOffered));
-            match column.get_mut(before) {
-                Some(sum) => *sum = sum.and_then(|sum| delta.map(|more| sum.saturating_add(more))),
-                None => column.push_back(delta),
-            }
+            column.resize(column.deltas.len().max(before));
+            column.put(before, delta);
         }
         self.when.push_back(when);
+        self.broken.push_back(self.break_before(before).is_some());
         for column in self.columns.values_mut() {
-            column.resize(before + 1, Err(Gap::NotOffered));
+            column.resize(before + 1);
         }
         while self.when.len() > self.samples_max {
-            self.when.pop_front();
-            self.columns.retain(|_, column| {
-                column.pop_front();
-                column.iter().any(|delta| *delta != Err(Gap::NotOffered))
-            });
+            self.forget_first();
         }
+    }
+
+    fn forget_first(&mut self) {
+        self.when.pop_front();
+        self.broken.pop_front();
+        if let Some(first) = self.broken.front_mut() {
+            *first = false;
+        }
+        self.columns.retain(|_, column| {
+            let first = column.deltas.pop_front();
+            column.forgotten(first);
+            column.stirred < column.deltas.len() || column.deltas.iter().any(|delta| *delta != Err(Gap::NotOffered))
+        });
     }
 
     /// How many samples there are.
@@ -197,7 +147,16 @@ impl CounterSeries {
     ///
     /// Why that is not known.
     pub fn delta(&self, counter: Counter, at: usize) -> Delta {
-        self.columns.get(&counter).and_then(|column| column.get(at)).copied().unwrap_or(Err(Gap::NotOffered))
+        let column = self.columns.get(&counter);
+        column.and_then(|column| column.deltas.get(at)).copied().unwrap_or(Err(Gap::NotOffered))
+    }
+
+    /// Whether nothing is missing from these samples and those of `counters` that they hold, of which there is at least
+    /// one, have all stood still: then nothing that they tell of has happened. As good as a look at each sample, and
+    /// nearly free.
+    pub(crate) fn is_still(&self, counters: impl IntoIterator<Item = Counter>) -> bool {
+        let mut held = counters.into_iter().filter_map(|counter| self.columns.get(&counter)).peekable();
+        !self.broken.contains(&true) && held.peek().is_some() && held.all(|column| column.stirred == 0)
     }
 
     /// Whether any sample holds `counter`.
@@ -215,7 +174,7 @@ impl CounterSeries {
     #[must_use]
     pub fn known(&self, counter: Counter, samples: Range<usize>) -> Option<u64> {
         let column = self.columns.get(&counter)?;
-        let known = column.iter().skip(samples.start).take(samples.len()).filter_map(|delta| delta.ok());
+        let known = column.deltas.iter().skip(samples.start).take(samples.len()).filter_map(|delta| delta.ok());
         known.fold(None, |sum, more| Some(sum.unwrap_or(0u64).saturating_add(more)))
     }
 
@@ -261,93 +220,4 @@ impl CounterSeries {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn when(start: i64, length: u64) -> When {
-        When { start: UtcNs(start), length: DurationNs(length) }
-    }
-
-    #[test]
-    fn what_is_not_given_is_absent() {
-        let mut series = CounterSeries::new(None, 3);
-        series.push(when(0, 10), [(Counter::LinkDowns, Ok(1))]);
-        series.push(when(10, 10), [(Counter::Timeouts, Ok(0)), (Counter::LinkDowns, Err(Gap::Reset))]);
-        series.push(when(20, 0), [(Counter::Timeouts, Ok(5))]);
-        let absent = Err(Gap::NotOffered);
-        let rows = [
-            (Counter::LinkDowns, [Ok(1), Err(Gap::Reset), absent]),
-            (Counter::Timeouts, [absent, Ok(0), Err(Gap::Cached)]),
-            (Counter::CnpSent, [absent; 3]),
-        ];
-        for (counter, expected) in rows {
-            assert_eq!([0, 1, 2].map(|at| series.delta(counter, at)), expected, "{counter}");
-        }
-        assert_eq!(series.known(Counter::LinkDowns, 0..3), Some(1));
-        assert_eq!(series.known(Counter::LinkDowns, 1..3), None);
-        assert_eq!(series.known(Counter::CnpSent, 0..3), None);
-    }
-
-    #[test]
-    fn the_oldest_make_room_and_take_their_counters_with_them() {
-        let mut series = CounterSeries::new(None, 2);
-        series.push(when(0, 10), [(Counter::LinkDowns, Ok(1))]);
-        series.push(when(10, 10), [(Counter::Timeouts, Ok(2))]);
-        assert!(series.offers(Counter::LinkDowns));
-        series.push(when(20, 10), [(Counter::Timeouts, Ok(3))]);
-        assert_eq!(series.len(), 2);
-        assert_eq!(series.counters().collect::<Vec<_>>(), [Counter::Timeouts]);
-        assert_eq!(series.known(Counter::Timeouts, 0..2), Some(5));
-    }
-
-    #[test]
-    fn values_of_one_meaning_add_up() {
-        let mut series = CounterSeries::new(None, 9);
-        let stalls = Counter::BusStalls;
-        series.push(when(0, 10), [(stalls, Ok(1)), (stalls, Ok(2))]);
-        series.push(when(10, 10), [(stalls, Ok(1)), (stalls, Err(Gap::Unread))]);
-        series.push(when(20, 10), [(stalls, Err(Gap::Unread)), (stalls, Ok(1))]);
-        assert_eq!([0, 1, 2].map(|at| series.delta(stalls, at)), [Ok(3), Err(Gap::Unread), Err(Gap::Unread)]);
-    }
-
-    #[test]
-    fn holes_and_steps_of_the_clock_are_seen() {
-        let rows = [
-            (10, None),
-            (12, None),
-            (13, Some(Break::Hole(1))),
-            (45, Some(Break::Hole(4))),
-            (8, None),
-            (7, Some(Break::ClockBack)),
-        ];
-        for (start, expected) in rows {
-            let mut series = CounterSeries::new(None, 9);
-            series.push(when(0, 10), []);
-            series.push(when(start, 10), []);
-            assert_eq!(series.break_before(1), expected, "{start}");
-            assert_eq!(series.break_before(0), None);
-        }
-    }
-
-    #[test]
-    fn looking_back_keeps_to_its_time() {
-        let mut series = CounterSeries::new(None, 9);
-        for at in 0..5 {
-            series.push(when(at * 10, 10), []);
-        }
-        let rows = [(4, 30, 2..5), (4, 5, 4..5), (4, 29, 3..5), (0, 30, 0..1), (4, 1_000, 0..5), (7, 10, 7..7)];
-        for (at, hold, expected) in rows {
-            assert_eq!(series.back(at, DurationNs(hold)), expected, "{at} {hold}");
-        }
-    }
-
-    #[test]
-    fn with_priorities_the_port_is_no_lane() {
-        let mut series = CounterSeries::new(None, 9);
-        series.push(when(0, 10), [(Counter::PauseFrames(Lane::Port, Direction::Rx), Ok(1))]);
-        assert_eq!(series.lanes(Direction::Rx), BTreeSet::from([Lane::Port]));
-        series.push(when(10, 10), [(Counter::PauseTime(Lane::Priority(3), Direction::Rx), Ok(1))]);
-        assert_eq!(series.lanes(Direction::Rx), BTreeSet::from([Lane::Priority(3)]));
-        assert!(series.lanes(Direction::Tx).is_empty());
-    }
-}
+mod tests;

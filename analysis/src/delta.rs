@@ -70,6 +70,20 @@ pub enum Gap {
 }
 
 impl Gap {
+    /// One word, for labels.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::First => "first",
+            Self::Reset => "reset",
+            Self::Saturated => "saturated",
+            Self::Implausible => "implausible",
+            Self::Unread => "unread",
+            Self::Cached => "cached",
+            Self::NotOffered => "not_offered",
+        }
+    }
+
     /// A fragment that follows the counter's name.
     #[must_use]
     pub const fn text(self) -> &'static str {

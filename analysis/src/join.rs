@@ -126,10 +126,11 @@ mod tests {
         let first = series("123");
         let mut rows =
             vec![(later("1", 3), true), (later("1", 9), true), (later("1", 2), false), (first.clone(), false)];
-        let changes: [fn(&mut Series); 4] = [
+        let changes: [fn(&mut Series); 5] = [
             |series| series.boot_id.push('x'),
             |series| series.interval = DurationNs(1),
             |series| series.fields.roce = true,
+            |series| series.fields.napi = true,
             |series| series.line_rate = None,
         ];
         for change in changes {

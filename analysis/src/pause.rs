@@ -129,6 +129,16 @@ fn from_frames(
     })
 }
 
+/// Whether there was no pause of `lane` in any sample, and that is known.
+pub(crate) fn is_still(series: &CounterSeries, lane: Lane, direction: Direction) -> bool {
+    let time = Counter::PauseTime(lane, direction);
+    if series.offers(time) {
+        return series.is_still([time]);
+    }
+    // Frames tell a time only at a known line rate.
+    series.line_rate.is_some() && series.is_still([Counter::PauseFrames(lane, direction)])
+}
+
 /// A time in which pause took a good part of the line.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pressure {
@@ -164,6 +174,9 @@ pub fn pressure(
     limits: &Hysteresis,
     quanta: u16,
 ) -> Verdict<Vec<Pressure>> {
+    if series.len() >= limits.enter_samples && is_still(series, lane, direction) {
+        return Verdict::Quiet;
+    }
     let share = |at| occupancy(series, lane, direction, at, quanta);
     let found = episodes(series, limits, |at| match share(at) {
         Ok(occupancy) => limits.level(occupancy.share),

@@ -1,15 +1,14 @@
 //! All detectors of one port, as one table.
 
-use std::fmt;
-
-use crate::congestion::{self, HostCongestion, HostLimits, NetworkCongestion};
+use crate::congestion::{self, HostLimits};
 use crate::counter_series::{Counter, CounterSeries, Lane};
 use crate::delta::Gap;
-use crate::link::{self, Flap, FlapLimits};
-use crate::pause::{self, Pressure};
-use crate::retransmission::{self, Loss, LossLimits};
+use crate::evidence::Evidence;
+use crate::link::{self, FlapLimits};
+use crate::pause;
+use crate::retransmission::{self, LossLimits};
 use crate::series::Direction;
-use crate::storm::{self, Reported, Storm};
+use crate::storm;
 use crate::verdict::{Hysteresis, Verdict, Why};
 
 /// What the detectors of a port hold its counters against.
@@ -53,39 +52,6 @@ impl Default for Limits {
     }
 }
 
-/// What a detector of a port found.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Evidence {
-    /// Of pause.
-    Pressure(Pressure),
-    /// Of a storm, as its cause or as its victim.
-    Storm(Storm),
-    /// Of a storm, by the device's word.
-    Reported(Reported),
-    /// Of this host's congestion.
-    Host(HostCongestion),
-    /// Of the network's congestion.
-    Network(NetworkCongestion),
-    /// Of a link that flaps.
-    Flap(Flap),
-    /// Of loss.
-    Loss(Loss),
-}
-
-impl fmt::Display for Evidence {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Pressure(evidence) => evidence.fmt(f),
-            Self::Storm(evidence) => evidence.fmt(f),
-            Self::Reported(evidence) => evidence.fmt(f),
-            Self::Host(evidence) => evidence.fmt(f),
-            Self::Network(evidence) => evidence.fmt(f),
-            Self::Flap(evidence) => evidence.fmt(f),
-            Self::Loss(evidence) => evidence.fmt(f),
-        }
-    }
-}
-
 /// One detector's answer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Finding {
@@ -95,6 +61,45 @@ pub struct Finding {
     pub lane: Option<Lane>,
     /// The answer, with all that it found.
     pub verdict: Verdict<Vec<Evidence>>,
+}
+
+/// How things stand with the last sample; a [`Verdict`] speaks of all samples.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum State {
+    /// It is not so, or no longer.
+    Quiet,
+    /// It is so.
+    Firing,
+    /// It may be so.
+    CannotTell(Why),
+}
+
+impl State {
+    /// The name used in output and metrics.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Quiet => "quiet",
+            Self::Firing => "firing",
+            Self::CannotTell(_) => "cannot_tell",
+        }
+    }
+}
+
+impl Finding {
+    /// How things stand now; `None` if there is nothing that could be looked at.
+    #[must_use]
+    pub fn state(&self) -> Option<State> {
+        match &self.verdict {
+            Verdict::Quiet => Some(State::Quiet),
+            Verdict::Firing(found) if found.iter().any(Evidence::is_ongoing) => Some(State::Firing),
+            Verdict::Firing(found) => {
+                Some(found.iter().rev().find_map(Evidence::unseen).map_or(State::Quiet, State::CannotTell))
+            }
+            Verdict::CannotTell(why) if why.is_not_looked_at() => None,
+            Verdict::CannotTell(why) => Some(State::CannotTell(*why)),
+        }
+    }
 }
 
 /// A detector of a port.
@@ -263,6 +268,27 @@ mod tests {
                 ("storm", four, "quiet"),
             ]
         );
+    }
+
+    #[test]
+    fn the_state_is_that_of_the_last_sample() {
+        let downs = |at: i64| {
+            let when = When { start: UtcNs(at * 60_000_000_000), length: DurationNs(60_000_000_000) };
+            (when, [(Counter::LinkDowns, Ok(u64::from(at == 0) * 3))])
+        };
+        let find = |series: &CounterSeries, name| {
+            let mut found = findings(series, &Limits::DEFAULT).into_iter();
+            found.find(|finding| finding.detector == name).and_then(|finding| finding.state())
+        };
+        let mut series = CounterSeries::new(None, 99);
+        assert_eq!(find(&series, "link_flap"), None);
+        for minute in 0..12 {
+            let (when, values) = downs(minute);
+            series.push(when, values);
+            let expected = if minute < 10 { State::Firing } else { State::Quiet };
+            assert_eq!(find(&series, "link_flap"), Some(expected), "{minute}");
+        }
+        assert_eq!(find(&series, "storm_reported"), None);
     }
 
     #[test]

@@ -58,6 +58,9 @@ const fn signs(direction: Direction) -> &'static [Counter] {
 #[must_use]
 pub fn losses(series: &CounterSeries, direction: Direction, limits: &LossLimits) -> Verdict<Vec<Loss>> {
     let (signs, packets) = (signs(direction), Counter::Packets(Lane::Port, direction));
+    if series.len() >= limits.share.enter_samples && series.is_still(signs.iter().copied()) {
+        return Verdict::Quiet;
+    }
     let found = episodes(series, &limits.share, |at| {
         let events = Sum::of(series, signs.iter().copied(), at..at + 1);
         match series.delta(packets, at) {

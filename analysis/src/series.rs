@@ -111,6 +111,8 @@ pub struct Traffic {
     pub flows: Sketch,
     /// RoCEv2 that passed the kernel.
     pub roce: Roce,
+    /// Polls of the device's queues after which more packets waited: the host does not keep up. Of rx alone.
+    pub napi_exhausted: u32,
 }
 
 /// RoCEv2 packets in one direction of one sample.
@@ -149,6 +151,8 @@ pub struct Fields {
     pub flows: bool,
     /// [`Traffic::roce`].
     pub roce: bool,
+    /// [`Traffic::napi_exhausted`] of rx.
+    pub napi: bool,
 }
 
 impl Fields {
@@ -163,6 +167,7 @@ impl Fields {
             regions: self.regions && other.regions,
             flows: self.flows && other.flows,
             roce: self.roce && other.roce,
+            napi: self.napi && other.napi,
         }
     }
 
@@ -228,6 +233,15 @@ impl Direction {
         match self {
             Self::Rx => "rx",
             Self::Tx => "tx",
+        }
+    }
+
+    /// The other way.
+    #[must_use]
+    pub const fn other(self) -> Self {
+        match self {
+            Self::Rx => Self::Tx,
+            Self::Tx => Self::Rx,
         }
     }
 

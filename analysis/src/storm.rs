@@ -7,7 +7,7 @@ use std::fmt;
 
 use crate::counter_series::{Counter, CounterSeries, Lane};
 use crate::delta::Gap;
-use crate::pause::{Basis, meaning, occupancy};
+use crate::pause::{Basis, is_still, meaning, occupancy};
 use crate::series::Direction;
 use crate::sum::Sum;
 use crate::verdict::{Episode, Hysteresis, Level, Verdict, Why, episodes};
@@ -59,6 +59,9 @@ pub fn storms(
     limits: &Hysteresis,
     quanta: u16,
 ) -> Verdict<Vec<Storm>> {
+    if series.len() >= limits.enter_samples && is_still(series, lane, direction) {
+        return Verdict::Quiet;
+    }
     let found = episodes(series, limits, |at| level(series, lane, direction, at, limits, quanta));
     found.map(|episodes| {
         let evidence = episodes.into_iter().map(|episode| {
@@ -99,10 +102,7 @@ fn level(
 
 /// Whether `lane` carried anything of what the pause is to stop: tx pause stops what is received, rx pause what is sent.
 fn progress(series: &CounterSeries, lane: Lane, direction: Direction, at: usize) -> Result<bool, Why> {
-    let carried = match direction {
-        Direction::Tx => Direction::Rx,
-        Direction::Rx => Direction::Tx,
-    };
+    let carried = direction.other();
     let (packets, bytes) = (Counter::Packets(lane, carried), Counter::Bytes(lane, carried));
     for counter in [packets, bytes] {
         if let Ok(count) = series.delta(counter, at) {
@@ -142,6 +142,9 @@ impl fmt::Display for Reported {
 #[must_use]
 pub fn reported(series: &CounterSeries, limits: &Hysteresis) -> Verdict<Vec<Reported>> {
     let counters = [Counter::StormErrors, Counter::StormWarnings];
+    if series.len() >= limits.enter_samples && series.is_still(counters) {
+        return Verdict::Quiet;
+    }
     let found =
         episodes(series, limits, |at| Sum::of(series, counters, at..at + 1).level(|count| limits.level(count as f64)));
     found.map(|episodes| {

@@ -13,6 +13,8 @@ pub struct Total {
     pub ce_bytes: Option<u64>,
     /// Payload bytes sent again (tx) or suspected of it (rx), where they are counted.
     pub retransmit_bytes: Option<u64>,
+    /// Polls that used up their budget, where they are counted: of rx alone.
+    pub napi_exhausted: Option<u64>,
     /// The bytes over the measured time; `None` if there is none.
     pub mean: Option<BitsPerSecond>,
     /// The rate of the fastest sample; `None` if no time was measured.
@@ -33,6 +35,8 @@ pub fn total(series: &Series, direction: Direction) -> Total {
         packets: fields.packets.then(|| sum(|traffic| traffic.packets)),
         ce_bytes: fields.ce.then(|| sum(|traffic| traffic.ce_bytes)),
         retransmit_bytes: fields.retransmits(direction).then(|| sum(|traffic| traffic.retransmit_bytes)),
+        napi_exhausted: (fields.napi && direction == Direction::Rx)
+            .then(|| sum(|traffic| u64::from(traffic.napi_exhausted))),
         mean,
         // Measured, and not one sample: nothing passed.
         peak: peak.or(mean.map(|_| BitsPerSecond(0))),
@@ -52,6 +56,8 @@ pub struct Bin {
     pub ce_bytes: f64,
     /// Payload bytes sent again (tx) or suspected of it (rx); 0 where they are not counted.
     pub retransmit_bytes: f64,
+    /// A poll in it used up its budget.
+    pub napi_exhausted: bool,
     /// The rate of the fastest sample; `None` if no time was measured.
     pub peak: Option<BitsPerSecond>,
 }
@@ -83,7 +89,8 @@ pub fn bins(series: &Series, direction: Direction, over: Span, count: usize) -> 
 }
 
 fn empty(span: Span) -> Bin {
-    Bin { span, measured: DurationNs(0), bytes: 0.0, ce_bytes: 0.0, retransmit_bytes: 0.0, peak: None }
+    let (bytes, ce_bytes, retransmit_bytes) = (0.0, 0.0, 0.0);
+    Bin { span, measured: DurationNs(0), bytes, ce_bytes, retransmit_bytes, napi_exhausted: false, peak: None }
 }
 
 fn add(bin: &mut Bin, sample: &Sample, direction: Direction, both: DurationNs) {
@@ -96,6 +103,7 @@ fn add(bin: &mut Bin, sample: &Sample, direction: Direction, both: DurationNs) {
     // has at least half of it, or is half filled by it.
     if both.0 >= sample.length.0.min(bin.span.length().0) / 2 {
         bin.peak = bin.peak.max(sample.rate(direction));
+        bin.napi_exhausted |= traffic.napi_exhausted > 0;
     }
 }
 

@@ -79,6 +79,28 @@ impl Why {
     pub(crate) const fn absent(counter: Counter, gap: Gap) -> Self {
         Self::Absent { counter, gap }
     }
+
+    /// One word, for labels: a closed set.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Absent { gap, .. } => gap.name(),
+            Self::TooFew { .. } => "too_few",
+            Self::Hole(_) => "hole",
+            Self::ClockBack(_) => "clock_back",
+            Self::NotTogether(_) => "not_together",
+            Self::NoLineRate => "no_line_rate",
+            Self::MoreThanPassed(_) => "implausible",
+            Self::OnlyCnps(_) => "only_cnps",
+            Self::NoLimit => "no_limit",
+        }
+    }
+
+    /// There is nothing here yet that could be judged: no such counter, no limit, not enough readings so far.
+    #[must_use]
+    pub const fn is_not_looked_at(&self) -> bool {
+        matches!(self, Self::Absent { gap: Gap::NotOffered | Gap::First, .. } | Self::TooFew { .. } | Self::NoLimit)
+    }
 }
 
 impl fmt::Display for Why {
@@ -132,7 +154,7 @@ pub(crate) enum Level {
 }
 
 /// When something lasted.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Episode {
     /// From its first sample to the last that kept it up.
     pub span: Span,
@@ -140,6 +162,8 @@ pub struct Episode {
     pub samples: Range<usize>,
     /// Whether it had not ended with the last sample.
     pub ongoing: bool,
+    /// Why it is not known of the last samples whether it went on, or began again.
+    pub unseen: Option<Why>,
 }
 
 impl Episode {
@@ -179,8 +203,12 @@ pub(crate) fn episodes(
         scan.found.push((open, true));
     }
     if !scan.found.is_empty() {
-        let found = scan.found.into_iter();
-        return Verdict::Firing(found.map(|(samples, ongoing)| episode(series, samples, ongoing)).collect());
+        let unseen = scan.doubt.filter(|_| scan.blind > 0 && scan.possible >= limits.enter_samples);
+        let found = scan.found.into_iter().map(|(samples, ongoing)| {
+            let unseen = unseen.filter(|_| !ongoing);
+            episode(series, samples, ongoing, unseen)
+        });
+        return Verdict::Firing(found.collect());
     }
     match scan.maybe {
         Some(why) => Verdict::CannotTell(why),
@@ -191,10 +219,10 @@ pub(crate) fn episodes(
     }
 }
 
-fn episode(series: &CounterSeries, samples: Range<usize>, ongoing: bool) -> Episode {
+fn episode(series: &CounterSeries, samples: Range<usize>, ongoing: bool, unseen: Option<Why>) -> Episode {
     let start = series.when(samples.start).map(|when| when.start).unwrap_or_default();
     let end = samples.end.checked_sub(1).and_then(|last| series.when(last)).map_or(start, When::end);
-    Episode { span: Span { start, end }, samples, ongoing }
+    Episode { span: Span { start, end }, samples, ongoing, unseen }
 }
 
 struct Scan {
@@ -315,6 +343,16 @@ mod tests {
             let Verdict::Firing(found) = verdict(samples) else { panic!("{samples}: {:?}", verdict(samples)) };
             let found: Vec<_> = found.into_iter().map(|episode| (episode.samples, episode.ongoing)).collect();
             assert_eq!(found, expected, "{samples}");
+        }
+    }
+
+    #[test]
+    fn an_end_that_was_not_seen_is_told() {
+        let rows =
+            [("hh??", true), ("hhll?", false), ("hhll??", true), ("hh??l", false), ("hh?", false), ("hhll", false)];
+        for (samples, expected) in rows {
+            let Verdict::Firing(found) = verdict(samples) else { panic!("{samples}") };
+            assert_eq!(found.last().unwrap().unseen.is_some(), expected, "{samples}");
         }
     }
 

@@ -4,7 +4,7 @@
 //! were not there. `maps` owns the buckets, `parse` and `walk` read headers, `tcp` and `roce` tell what was sent again.
 //! Where the configuration asks for it, a third one stands in for the one of what is sent: it marks what TCP sends again.
 //! A program of its own, so that whoever lists programs sees that packets are changed. And one program on a tracepoint
-//! counts what the kernel says of what TCP sends again.
+//! counts what the kernel says of what TCP sends again; another sees where the host does not keep up (`napi`).
 #![cfg_attr(target_arch = "bpf", no_std, no_main)]
 #![cfg_attr(target_arch = "bpf", feature(asm_experimental_arch))]
 #![cfg_attr(target_arch = "bpf", expect(unsafe_code, reason = "maps and helpers of the kernel are raw pointers"))]
@@ -20,6 +20,8 @@ mod load;
 mod maps;
 #[cfg(target_arch = "bpf")]
 mod marks;
+#[cfg(target_arch = "bpf")]
+mod napi;
 #[cfg(target_arch = "bpf")]
 mod parse;
 #[cfg(target_arch = "bpf")]
@@ -41,6 +43,7 @@ mod programs {
     use aya_ebpf::programs::{RawTracePointContext, TcContext};
 
     use super::count::count;
+    use super::napi;
     use super::retransmissions;
 
     /// What comes in: after the driver and GRO, before anything else of the network stack.
@@ -69,6 +72,13 @@ mod programs {
     #[raw_tracepoint(tracepoint = "tcp_retransmit_skb")]
     pub(crate) fn fs_retransmit(ctx: RawTracePointContext) -> i32 {
         retransmissions::count(&ctx);
+        0
+    }
+
+    /// `napi:napi_poll`: some device's driver has handled packets.
+    #[raw_tracepoint]
+    pub(crate) fn fs_sampler_napi(ctx: RawTracePointContext) -> i32 {
+        napi::count(ctx.arg(0), ctx.arg(1), ctx.arg(2));
         0
     }
 }

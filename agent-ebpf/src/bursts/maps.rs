@@ -38,6 +38,20 @@ static OUT_OF_ORDER: Global<u32> = Global::new(UNKNOWN);
 #[unsafe(no_mangle)]
 static MARKED: Global<u32> = Global::new(0);
 
+// What tells a poll of the device from others.
+#[unsafe(no_mangle)]
+static IFINDEX: Global<u32> = Global::new(0);
+#[unsafe(no_mangle)]
+static NETNS: Global<u32> = Global::new(0);
+#[unsafe(no_mangle)]
+static NAPI_DEVICE: Global<u32> = Global::new(UNKNOWN);
+#[unsafe(no_mangle)]
+static DEVICE_INDEX: Global<u32> = Global::new(UNKNOWN);
+#[unsafe(no_mangle)]
+static DEVICE_NETNS: Global<u32> = Global::new(UNKNOWN);
+#[unsafe(no_mangle)]
+static NETNS_NUMBER: Global<u32> = Global::new(UNKNOWN);
+
 /// The buckets: direction by direction, CPU by CPU, slot by slot. Mapped by the reader.
 #[map]
 static RINGS: Array<Bucket> = Array::with_max_entries(1, BPF_F_MMAPABLE);
@@ -76,6 +90,29 @@ pub(crate) fn out_of_order() -> u32 {
 #[inline(always)]
 pub(crate) fn marked() -> bool {
     MARKED.load() != 0
+}
+
+/// The device, and where the kernel keeps what tells it from others.
+pub(crate) struct Own {
+    pub(crate) ifindex: u32,
+    pub(crate) netns: u32,
+    pub(crate) napi_device: u32,
+    pub(crate) device_index: u32,
+    pub(crate) device_netns: u32,
+    pub(crate) netns_number: u32,
+}
+
+/// What tells the device from others.
+#[inline(always)]
+pub(crate) fn own() -> Own {
+    Own {
+        ifindex: IFINDEX.load(),
+        netns: NETNS.load(),
+        napi_device: NAPI_DEVICE.load(),
+        device_index: DEVICE_INDEX.load(),
+        device_netns: DEVICE_NETNS.load(),
+        netns_number: NETNS_NUMBER.load(),
+    }
 }
 
 /// Whether peers are told by their region.

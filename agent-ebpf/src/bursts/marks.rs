@@ -9,6 +9,10 @@ use aya_ebpf::helpers::generated::{bpf_l4_csum_replace, bpf_skb_store_bytes};
 use super::load::load;
 use super::parse::{Headers, protocol};
 
+/// The time to live and the protocol.
+const IPV4_LIFE: u32 = 8;
+/// The next header and the hop limit.
+const IPV6_NEXT: u32 = 6;
 /// The length of the TCP header, the reserved bits and the flags.
 const FLAGS: u32 = 12;
 const CHECKSUM: u32 = 16;
@@ -16,12 +20,18 @@ const CHECKSUM: u32 = 16;
 /// Where these lie in a packet, and what they are.
 #[inline(always)]
 fn flags(skb: *mut __sk_buff, headers: &Headers) -> Option<(u32, [u8; 2])> {
-    let at = headers.network + if headers.version == 4 { 9 } else { 6 };
-    if headers.payload == 0 || headers.transport == 0 || load::<[u8; 1]>(skb, at)? != [protocol::TCP] {
+    if headers.payload == 0 || headers.transport == 0 {
+        return None;
+    }
+    let protocol = match headers.version {
+        4 => load::<u16>(skb, headers.network + IPV4_LIFE)?.to_ne_bytes()[1],
+        _ => load::<u16>(skb, headers.network + IPV6_NEXT)?.to_ne_bytes()[0],
+    };
+    if protocol != protocol::TCP {
         return None;
     }
     let at = headers.transport + FLAGS;
-    Some((at, load(skb, at)?))
+    Some((at, load::<u16>(skb, at)?.to_ne_bytes()))
 }
 
 /// Whether a segment with payload carries the mark.

@@ -20,7 +20,7 @@ use agent_common::record::{Call, ErrorKey, Link, VerbCounterKey, flag, outcome};
 use agent_common::verb::{VerbKey, interface};
 use aya_ebpf::helpers::generated::bpf_ktime_get_ns;
 
-use super::{chain, decode, event, qp};
+use super::{chain, cq, decode, event, qp};
 use crate::maps;
 
 const EOPNOTSUPP: i32 = -95;
@@ -90,6 +90,7 @@ fn returned(call: &mut Call, cookie: Cookie, result: u64) {
             maps::observe(key.0, histogram::bucket(duration));
         }
         qp::succeeded(call);
+        cq::succeeded(call);
         return;
     }
     let own = Link { hook: cookie.hook(), layer: layer::SYSCALL, role: cookie.role(), error };

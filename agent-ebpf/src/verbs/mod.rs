@@ -4,6 +4,7 @@
 //! open record. On return the call is counted, and if it failed one event tells the chain.
 
 mod chain;
+mod cq;
 mod decode;
 mod entry;
 mod event;

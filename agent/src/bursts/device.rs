@@ -21,6 +21,9 @@ pub(crate) trait Attached: Send {
     /// How the programs for receiving and sending are attached.
     fn means(&self) -> [Means; 2];
 
+    /// Whether polls that used up their budget are counted.
+    fn napi(&self) -> bool;
+
     /// How often the programs ran and how long, while that was measured.
     fn account(&self) -> ProgramAccount;
 
@@ -57,6 +60,10 @@ impl Attached for Sampler {
 
     fn means(&self) -> [Means; 2] {
         self.means()
+    }
+
+    fn napi(&self) -> bool {
+        self.napi()
     }
 
     fn account(&self) -> ProgramAccount {
@@ -96,6 +103,7 @@ impl Device {
             regions: !options.regions.is_empty(),
             flows: options.sketch,
             roce: true,
+            napi: attached.napi(),
         };
         let frame = Series {
             host: origin.host.clone(),

@@ -217,6 +217,7 @@ fn add(traffic: &mut Traffic, bucket: &Bucket) {
     traffic.ce_bytes += u64::from(bucket.ce_bytes);
     traffic.retransmit_bytes += u64::from(bucket.retransmit_bytes);
     traffic.cross_region_bytes += u64::from(bucket.cross_region_bytes);
+    traffic.napi_exhausted += u32::from(bucket.napi_exhausted);
     let [low, high] = bucket.sketch;
     traffic.flows = Sketch(traffic.flows.0 | u128::from(low) | u128::from(high) << 64);
     let roce: &mut Roce = &mut traffic.roce;

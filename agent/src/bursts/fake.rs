@@ -84,6 +84,10 @@ impl Attached for FakeAttached {
         [Means::Tcx, Means::Clsact("it has none".into())]
     }
 
+    fn napi(&self) -> bool {
+        false
+    }
+
     fn account(&self) -> ProgramAccount {
         ProgramAccount { run_count: 5, run_time_ns: 100, recursion_misses: 0 }
     }

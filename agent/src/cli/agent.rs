@@ -148,7 +148,7 @@ fn counters(config: &Config) -> io::Result<Option<Service>> {
     }
     let (roots, filter) = (config.roots.clone(), config.counters_filter.clone());
     let collector = Collector::new(roots, filter, false, Box::new(Kernel::new()?));
-    Service::start(collector, config.counters_every).map(Some)
+    Service::start(collector, &config.roots, config.counters_every).map(Some)
 }
 
 /// The socket's folder. One that was not there goes with the agent; systemd makes and removes its own.

@@ -150,7 +150,7 @@ pub(crate) const BOUND_COUNTERS: usize = 1024;
 /// The shortest time that is one sample of a link's changes.
 pub(crate) const LINK_SAMPLE: Duration = Duration::from_secs(1);
 
-/// What the detectors of `fabricscope counters` look back on.
+/// What the detectors look back on; those of rare events for longer.
 pub(crate) const FINDING_WINDOW: Duration = Duration::from_secs(60);
 
 /// Samples of a port that they look at: shorter intervals look back on less.
@@ -158,6 +158,13 @@ pub(crate) const FINDING_SAMPLES: usize = 600;
 
 /// Ports that are held against them; further ones are not, and are counted.
 pub(crate) const FINDING_PORTS: usize = 1024;
+
+/// Kinds of objects, of all devices, that are held against their limits; further ones are not.
+pub(crate) const FINDING_RESOURCES: usize = 4096;
+
+/// Readings whose findings wait for the loop; one more takes the place of the oldest, since the newest say how things
+/// stand.
+pub(crate) const FINDING_READINGS: usize = 8;
 
 /// Of how many times its own duration a reading's pace is at least, so that slow firmware is not asked all the time.
 pub(crate) const COUNTER_SHARE: u32 = 10;
@@ -224,6 +231,15 @@ pub(crate) const SERIES_NAPI: usize = 32;
 
 /// Series of dropped packets by network device and reason; those over it are counted under `reason="other"`.
 pub(crate) const SERIES_DROPS: usize = 48;
+
+/// Series of findings; those over it are left out and counted as such, and still in the numbers of what fires.
+pub(crate) const SERIES_FINDINGS: usize = 128;
+
+/// Of these, places that are kept for what fires.
+pub(crate) const SERIES_FIRING: usize = 32;
+
+/// Findings that a status tells.
+pub(crate) const FINDINGS_TOLD: usize = 64;
 
 /// Verbs that have a histogram of their own; further ones share that of `verb="other"`.
 pub(crate) const HISTOGRAM_VERBS: usize = 8;

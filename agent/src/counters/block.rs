@@ -5,6 +5,7 @@ use std::io;
 use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Instant;
 
 use super::Statistics;
 use super::carrier::Carrier;
@@ -69,6 +70,7 @@ pub(super) struct Part {
     pub(super) saturated: bool,
     pub(super) epoch: u64,
     pub(super) source: Source,
+    pub(super) at: Instant,
 }
 
 /// What the reading of a device gathers.
@@ -271,7 +273,7 @@ impl Block {
                 }
             },
         };
-        self.take(identity, &outcomes, gathered);
+        self.take(identity, &outcomes, gathered, Instant::now());
     }
 
     /// All values at once, in the order of the counters.
@@ -324,7 +326,7 @@ impl Block {
         self.remember(old);
     }
 
-    fn take(&mut self, identity: u64, outcomes: &[Option<Result<u64, Failure>>], gathered: &mut Gathered) {
+    fn take(&mut self, identity: u64, outcomes: &[Option<Result<u64, Failure>>], gathered: &mut Gathered, at: Instant) {
         let numbers = || self.counters.iter().zip(outcomes);
         // One counter that was set back says that a smaller one beside it has not wrapped either.
         let reset = numbers().any(|(counter, outcome)| match (counter.found, outcome) {
@@ -356,6 +358,7 @@ impl Block {
                         saturated: count.saturated,
                         epoch: identity.wrapping_add(u64::from(counter.track.restarts)),
                         source: self.source,
+                        at,
                     });
                 }
                 Err(failure) => {

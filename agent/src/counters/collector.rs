@@ -157,7 +157,7 @@ fn series(mut parts: Vec<Part>) -> Vec<Series> {
     let mut series: Vec<Series> = Vec::with_capacity(parts.len());
     let mut rank = 0;
     for part in parts {
-        let Part { place, found, value, saturated, epoch, source, .. } = part;
+        let Part { place, found, value, saturated, epoch, source, at, .. } = part;
         let same =
             |last: &&mut Series| last.place == place && last.row.is(found.row) && last.priority == found.priority;
         match series.last_mut().filter(same) {
@@ -170,7 +170,7 @@ fn series(mut parts: Vec<Part>) -> Vec<Series> {
             None => {
                 rank = found.name.rank;
                 let (row, priority) = (found.row, found.priority);
-                series.push(Series { place, row, priority, value, saturated, epoch, source });
+                series.push(Series { place, row, priority, value, saturated, epoch, source, at });
             }
         }
     }

@@ -1,6 +1,11 @@
-//! What the detectors say of each port, from the counters of the last readings.
+//! What the detectors say of each port and of what devices hold, from the counters of the last readings.
+
+pub(crate) mod board;
+pub(crate) mod record;
+mod resources;
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -9,6 +14,8 @@ use analysis::counter_series::{Counter, CounterSeries, Lane, When};
 use analysis::delta::{Delta, Gap};
 use analysis::port::{self, Finding, Limits};
 use analysis::series::{DurationNs, UtcNs};
+pub(crate) use resources::EXHAUSTION;
+use resources::Resources;
 
 use super::meanings::{Meaning, meaning};
 use super::readout::{Kind, Place, Readout, Series, Subject};
@@ -25,18 +32,42 @@ pub(crate) struct Windows {
     net: PathBuf,
     samples_max: usize,
     pace: Duration,
-    last: Option<(Instant, UtcNs)>,
     ports: BTreeMap<Place, Port>,
+    resources: Resources,
     left_out: usize,
 }
 
 /// A port: of an RDMA device with its network device, or a network device alone.
 struct Port {
     netdev: Option<String>,
+    /// The reading before.
+    last: Option<Clock>,
     samples: CounterSeries,
     link: LinkWindow,
+    /// The rows that each counter was read from the last time.
+    rows: Rows,
     /// What every row that was ever read here stood at; absent where it could not be read the last time.
     known: BTreeMap<Key, Option<Stood>>,
+}
+
+/// One moment on both clocks.
+#[derive(Clone, Copy)]
+struct Clock {
+    at: Instant,
+    utc: UtcNs,
+}
+
+impl Clock {
+    /// A moment before it, on both clocks: a port's own in a reading of many.
+    fn moved_to(self, at: Instant) -> Self {
+        let before = i64::try_from(self.at.saturating_duration_since(at).as_nanos()).unwrap_or(i64::MAX);
+        Self { at, utc: UtcNs(self.utc.0.saturating_sub(before)) }
+    }
+
+    fn until(self, later: Self) -> When {
+        let length = later.at.saturating_duration_since(self.at).as_nanos();
+        When { start: self.utc, length: DurationNs(u64::try_from(length).unwrap_or(u64::MAX)) }
+    }
 }
 
 #[derive(Clone, Copy)]
@@ -45,15 +76,55 @@ struct Stood {
     epoch: u64,
 }
 
-/// What one detector says of a port.
-#[derive(Debug)]
-pub(crate) struct Judged {
-    /// The port.
+/// The catalogue's rows that counters come from.
+type Rows = BTreeMap<Counter, Vec<&'static str>>;
+
+/// What a finding is about: a port, a device, or one kind of the objects that a device holds.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct About {
+    /// The port or device.
     pub(crate) place: Place,
     /// Its network device, where it is an RDMA device's port.
     pub(crate) netdev: Option<String>,
+    /// The kind of objects, as the kernel names it: `qp`, `mr`.
+    pub(crate) object: Option<String>,
+}
+
+impl About {
+    /// The RDMA device, and the network device.
+    pub(crate) fn names(&self) -> [Option<&str>; 2] {
+        match self.place.kind {
+            Kind::Rdma => [Some(&self.place.device), self.netdev.as_deref()],
+            Kind::Netdev => [None, Some(&self.place.device)],
+        }
+    }
+}
+
+impl fmt::Display for About {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.place.device)?;
+        if let Some(port) = self.place.port {
+            write!(f, " port {port}")?;
+        }
+        if let Some(netdev) = &self.netdev {
+            write!(f, " ({netdev})")?;
+        }
+        if let Some(object) = &self.object {
+            write!(f, " {object}")?;
+        }
+        Ok(())
+    }
+}
+
+/// What one detector says of one port or device.
+#[derive(Clone, Debug)]
+pub(crate) struct Judged {
+    /// What it is about.
+    pub(crate) about: About,
     /// The answer.
     pub(crate) finding: Finding,
+    /// Where the counters of the evidence were read.
+    pub(crate) rows: Arc<Rows>,
 }
 
 impl Windows {
@@ -63,16 +134,14 @@ impl Windows {
         // What the last two samples say is worth knowing however far they are apart.
         let samples_max = usize::try_from(samples).unwrap_or(usize::MAX).clamp(2, limits::FINDING_SAMPLES);
         let net = roots.sysfs.join("class/net");
-        Self { net, samples_max, pace, last: None, ports: BTreeMap::new(), left_out: 0 }
+        let resources = Resources::new(samples_max);
+        Self { net, samples_max, pace, ports: BTreeMap::new(), resources, left_out: 0 }
     }
 
     /// Takes the next reading, which was over at `utc`.
     pub(crate) fn take(&mut self, readout: &Readout, utc: UtcNs) {
-        let when = self.last.map(|(at, start)| {
-            let length = readout.at.saturating_duration_since(at).as_nanos();
-            When { start, length: DurationNs(u64::try_from(length).unwrap_or(u64::MAX)) }
-        });
-        self.last = Some((readout.at, utc));
+        let clock = Clock { at: readout.at, utc };
+        self.resources.take(&readout.resources);
         let mut read: BTreeMap<Place, BTreeMap<Key, (&'static Meaning, &Series)>> = BTreeMap::new();
         for series in &readout.series {
             let Some(meaning) = meaning(series.row.name) else { continue };
@@ -87,7 +156,7 @@ impl Windows {
         };
         self.ports.retain(|place, _| there(place));
         for (place, port) in &mut self.ports {
-            port.take(when, &read.remove(place).unwrap_or_default());
+            port.take(clock, &read.remove(place).unwrap_or_default());
         }
         self.left_out = 0;
         for (place, series) in read {
@@ -96,7 +165,7 @@ impl Windows {
                 continue;
             }
             let mut port = Port::new(self.samples_max, self.pace);
-            port.take(None, &series);
+            port.take(clock, &series);
             self.ports.insert(place, port);
         }
         for (place, port) in &mut self.ports {
@@ -106,16 +175,15 @@ impl Windows {
         }
     }
 
-    /// What every detector says of every port.
+    /// What every detector says of every port and device.
     pub(crate) fn findings(&self) -> Vec<Judged> {
-        let judge = |(place, port): (&Place, &Port)| {
-            let (place, netdev) = (place.clone(), port.netdev.clone());
+        let of_port = |(place, port): (&Place, &Port)| {
+            let about = About { place: place.clone(), netdev: port.netdev.clone(), object: None };
+            let rows = Arc::new(port.rows.clone());
             let found = port::findings_with_link(&port.samples, port.link.samples(), &Limits::DEFAULT).into_iter();
-            found
-                .map(move |finding| Judged { place: place.clone(), netdev: netdev.clone(), finding })
-                .collect::<Vec<_>>()
+            found.map(|finding| Judged { about: about.clone(), finding, rows: Arc::clone(&rows) }).collect::<Vec<_>>()
         };
-        self.ports.iter().flat_map(judge).collect()
+        self.ports.iter().flat_map(of_port).chain(self.resources.findings()).collect()
     }
 
     /// How far back the port with the most samples goes.
@@ -182,12 +250,18 @@ fn netdev_of(readout: &Readout, port: &Place) -> Option<String> {
 impl Port {
     fn new(samples_max: usize, pace: Duration) -> Self {
         let (samples, link) = (CounterSeries::new(None, samples_max), LinkWindow::new(pace));
-        Self { netdev: None, samples, link, known: BTreeMap::new() }
+        Self { netdev: None, last: None, samples, link, rows: Rows::new(), known: BTreeMap::new() }
     }
 
-    /// Without `when` there was no reading to compare with.
-    fn take(&mut self, when: Option<When>, read: &BTreeMap<Key, (&'static Meaning, &Series)>) {
-        let mut ranks: BTreeMap<Counter, (u8, Vec<Delta>)> = BTreeMap::new();
+    /// Takes a reading that was over at `clock`.
+    fn take(&mut self, clock: Clock, read: &BTreeMap<Key, (&'static Meaning, &Series)>) {
+        // Pause is held against the time that passed between its own two readings.
+        let is_pause = |meaning: &Meaning| matches!((meaning.counter)(Lane::Port), Counter::PauseTime(..));
+        let of_pause = read.values().find(|(meaning, _)| is_pause(meaning));
+        let own = of_pause.or_else(|| read.values().next()).map_or(clock.at, |(_, series)| series.at);
+        let now = clock.moved_to(own);
+        let when = self.last.replace(now).map(|last| last.until(now));
+        let mut ranks = Ranks::new();
         for (key, (meaning, series)) in read {
             let stood = Stood { value: meaning.count(series.value), epoch: series.epoch };
             let delta = match self.known.insert(key.clone(), Some(stood)) {
@@ -206,9 +280,11 @@ impl Port {
                 add(&mut ranks, meaning, key.2, Err(Gap::Unread));
             }
         }
+        self.rows = ranks.iter().map(|(counter, parts)| (*counter, parts.rows.clone())).collect();
         if let Some(when) = when {
-            let values = ranks.into_iter().flat_map(|(counter, (_, deltas))| {
-                deltas.into_iter().map(move |delta| (counter, delta.map(|growth| Meaning::in_unit(counter, growth))))
+            let values = ranks.into_iter().flat_map(|(counter, parts)| {
+                let grown = move |delta: Delta| delta.map(|growth| Meaning::in_unit(counter, growth));
+                parts.deltas.into_iter().map(move |delta| (counter, grown(delta)))
             });
             let values: Vec<(Counter, Delta)> = values.collect();
             self.link.take(when, values.iter().filter(|(counter, _)| *counter == Counter::LinkDowns).map(|(_, d)| *d));
@@ -221,14 +297,25 @@ fn grown(before: Stood, now: Stood) -> Delta {
     if before.epoch == now.epoch { now.value.checked_sub(before.value).ok_or(Gap::Reset) } else { Err(Gap::Reset) }
 }
 
-fn add(ranks: &mut BTreeMap<Counter, (u8, Vec<Delta>)>, meaning: &Meaning, priority: Option<u8>, delta: Delta) {
+/// By counter, the growth of its best rows.
+type Ranks = BTreeMap<Counter, Parts>;
+
+#[derive(Debug, Default)]
+struct Parts {
+    rank: u8,
+    rows: Vec<&'static str>,
+    deltas: Vec<Delta>,
+}
+
+fn add(ranks: &mut Ranks, meaning: &Meaning, priority: Option<u8>, delta: Delta) {
     let counter = (meaning.counter)(priority.map_or(Lane::Port, Lane::Priority));
-    let (rank, deltas) = ranks.entry(counter).or_insert((meaning.rank, Vec::new()));
-    if meaning.rank < *rank {
-        (*rank, *deltas) = (meaning.rank, Vec::new());
+    let parts = ranks.entry(counter).or_insert_with(|| Parts { rank: meaning.rank, ..Parts::default() });
+    if meaning.rank < parts.rank {
+        *parts = Parts { rank: meaning.rank, ..Parts::default() };
     }
-    if meaning.rank == *rank {
-        deltas.push(delta);
+    if meaning.rank == parts.rank {
+        parts.rows.push(meaning.row);
+        parts.deltas.push(delta);
     }
 }
 

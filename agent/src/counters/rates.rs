@@ -91,7 +91,7 @@ mod tests {
     fn readout(at: Instant, name: &str, value: u64, epoch: u64, saturated: bool) -> Readout {
         let place = Arc::new(Place { kind: Kind::Netdev, device: "eth0".to_owned(), port: None });
         let (row, source) = (row(name).expect("a row"), Source::Ethtool);
-        let series = vec![Series { place, row, priority: None, value, saturated, epoch, source }];
+        let series = vec![Series { place, row, priority: None, value, saturated, epoch, source, at }];
         let (subjects, shown, resources, durations) = (vec![], vec![], vec![], vec![]);
         Readout { at, subjects, series, shown, resources, durations, counters: 1, further: Further::default() }
     }

@@ -3,12 +3,18 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use analysis::series::UtcNs;
+
 use super::catalogue::{Row, Source};
 use super::netlink::devlink::Reporter;
 use super::netlink::rdma::Bound;
 use super::relations::Relations;
 use super::value::Failure;
 use crate::health::resources::Used;
+use crate::kernel::clock::realtime_ns;
+
+/// How often both clocks are read for one moment.
+const CLOCK_TRIES: usize = 3;
 
 /// Whether a subject is an RDMA device or a network device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -68,6 +74,8 @@ pub(crate) struct Series {
     pub(crate) epoch: u64,
     /// Where it was read.
     pub(crate) source: Source,
+    /// When: a full reading takes its time.
+    pub(crate) at: Instant,
 }
 
 impl Series {
@@ -125,6 +133,22 @@ pub(crate) struct Further {
 }
 
 impl Readout {
+    /// When it was over, on the wall clock. Both clocks are read once more if the thread had to wait in between: a wrong
+    /// time would look as if the clock had been set.
+    pub(crate) fn utc(&self) -> UtcNs {
+        let read = || {
+            let before = Instant::now();
+            let utc = realtime_ns();
+            (before.elapsed(), before, utc)
+        };
+        let tries = std::iter::repeat_with(read).take(CLOCK_TRIES);
+        let best = tries.min_by_key(|(between, ..)| *between);
+        best.map_or(UtcNs(0), |(_, at, utc)| {
+            let since = i64::try_from(at.saturating_duration_since(self.at).as_nanos()).unwrap_or(i64::MAX);
+            UtcNs(utc.saturating_sub(since))
+        })
+    }
+
     /// The subject of a place.
     pub(crate) fn subject(&self, place: &Place) -> Option<&Subject> {
         self.subjects.iter().find(|subject| subject.kind == place.kind && subject.name == place.device)

@@ -1,13 +1,19 @@
-//! Reads the counters at a slow pace from a thread of its own: firmware may take its time, and nobody waits for it.
+//! Reads the counters at a slow pace from a thread of its own: firmware may take its time, and nobody waits for it. What
+//! the detectors say of each reading waits for the loop.
 
+use std::collections::VecDeque;
 use std::io;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use analysis::series::UtcNs;
+
 use super::collector::Collector;
+use super::findings::{Judged, Windows};
 use super::readout::Readout;
 use crate::config::limits;
+use crate::host::roots::Roots;
 
 /// The last reading.
 #[derive(Clone, Debug)]
@@ -18,11 +24,29 @@ pub(crate) struct Latest {
     pub(crate) pace: Duration,
 }
 
+/// What the detectors say of one reading.
+#[derive(Debug)]
+pub(crate) struct Verdicts {
+    /// When the reading was over.
+    pub(crate) at: UtcNs,
+    /// Every answer.
+    pub(crate) judged: Vec<Judged>,
+    /// Ports that are one too many to be judged.
+    pub(crate) ports_left_out: usize,
+}
+
+/// What the thread leaves for others.
+#[derive(Debug, Default)]
+struct Shared {
+    latest: Option<Arc<Latest>>,
+    verdicts: VecDeque<Verdicts>,
+}
+
 /// The thread's other end. It ends with the thread once this is dropped, unless a driver holds it up for longer: nobody
 /// waits for that.
 #[derive(Debug)]
 pub(crate) struct Service {
-    latest: Arc<Mutex<Option<Arc<Latest>>>>,
+    shared: Arc<Mutex<Shared>>,
     /// Closed, it ends the thread.
     _alive: Sender<()>,
 }
@@ -33,38 +57,60 @@ impl Service {
     /// # Errors
     ///
     /// If the thread cannot be made.
-    pub(crate) fn start(collector: Collector, every: Duration) -> io::Result<Self> {
-        let latest = Arc::new(Mutex::new(None));
+    pub(crate) fn start(collector: Collector, roots: &Roots, every: Duration) -> io::Result<Self> {
+        let shared = Arc::new(Mutex::new(Shared::default()));
         let (alive, ended) = channel();
-        let to = Arc::clone(&latest);
+        let to = Arc::clone(&shared);
+        let windows = Windows::new(roots, every);
         std::thread::Builder::new()
             .name("fabricscope-nic".to_owned())
-            .spawn(move || read_on(collector, every, &to, &ended))?;
-        Ok(Self { latest, _alive: alive })
+            .spawn(move || read_on(collector, windows, every, &to, &ended))?;
+        Ok(Self { shared, _alive: alive })
+    }
+
+    /// What the detectors say of the readings since the last call, the oldest first.
+    pub(crate) fn verdicts(&self) -> VecDeque<Verdicts> {
+        std::mem::take(&mut lock(&self.shared).verdicts)
     }
 
     /// The last reading, unless it is so old that its numbers say nothing about now.
     pub(crate) fn latest(&self) -> Option<Arc<Latest>> {
-        let latest = self.latest.lock().unwrap_or_else(PoisonError::into_inner).clone()?;
+        let latest = lock(&self.shared).latest.clone()?;
         let old = latest.pace.saturating_mul(limits::COUNTER_PACES_UNTIL_OLD);
         (latest.readout.at.elapsed() < old).then_some(latest)
     }
 }
 
-fn read_on(mut collector: Collector, every: Duration, to: &Mutex<Option<Arc<Latest>>>, ended: &Receiver<()>) {
+fn lock(shared: &Mutex<Shared>) -> MutexGuard<'_, Shared> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn read_on(mut collector: Collector, mut windows: Windows, every: Duration, to: &Mutex<Shared>, ended: &Receiver<()>) {
     let mut slow = false;
     loop {
         let began = Instant::now();
         let readout = collector.read(began);
-        let took = began.elapsed();
+        let at = readout.utc();
+        windows.take(&readout, at);
+        let verdicts = Verdicts { at, judged: windows.findings(), ports_left_out: windows.left_out() };
+        // What the devices took: looking for them is done once a minute.
+        let took = readout.durations.iter().map(|(_, duration)| *duration).sum();
         let pace = pace(every, took);
         if slow != (pace > every) {
             slow = pace > every;
             let (took, pace) = (took.as_secs_f64(), pace.as_secs_f64());
             tracing::warn!("reading the counters took {took:.1} s: the pace is {pace:.0} s now");
         }
-        *to.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(Latest { readout, pace }));
-        match ended.recv_timeout(pace.saturating_sub(took)) {
+        {
+            let mut shared = lock(to);
+            shared.latest = Some(Arc::new(Latest { readout, pace }));
+            // The newest say how things stand; a loop that does not come for them has other troubles.
+            if shared.verdicts.len() >= limits::FINDING_READINGS {
+                shared.verdicts.pop_front();
+            }
+            shared.verdicts.push_back(verdicts);
+        }
+        match ended.recv_timeout(pace.saturating_sub(began.elapsed())) {
             Err(RecvTimeoutError::Timeout) => {}
             Ok(()) | Err(RecvTimeoutError::Disconnected) => return,
         }

@@ -8,6 +8,7 @@ use std::time::{Duration, SystemTime};
 use analysis::series::{DurationNs, Series};
 use tokio::sync::{mpsc, oneshot};
 
+use super::findings::Firing;
 use crate::bursts::state::Live;
 use crate::config::limits;
 use crate::event::{Event, Failure};
@@ -145,6 +146,8 @@ pub(crate) struct Status {
     pub(crate) netdevs: Vec<Live>,
     /// RDMA devices and their ports.
     pub(crate) devices: Vec<RdmaDevice>,
+    /// Findings that fire, at most [`limits::FINDINGS_TOLD`].
+    pub(crate) findings: Vec<Firing>,
 }
 
 impl Status {

@@ -2,6 +2,7 @@
 
 #[cfg(test)]
 pub(crate) mod fake;
+pub(crate) mod findings;
 pub(crate) mod handle;
 pub(crate) mod health;
 pub(crate) mod http;

@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use analysis::series::UtcNs;
 
+use super::findings::Findings;
 use super::handle::{Command, Info, Loss, Refused, Samples, Status};
 use super::health::{Health, attached_of, degraded, health, idle};
 use super::losses::{UserLosses, losses};
@@ -16,12 +17,14 @@ use super::watchers::Watchers;
 use super::{Flow, Input, Scrape};
 use crate::bursts::state::Bursts;
 use crate::config::{Config, limits};
+use crate::counters::findings::board::Change;
 use crate::counters::service::Service;
 use crate::event::Event;
 use crate::kernel::clock::{monotonic_ns, realtime_ns};
 use crate::kernel::state::Snapshot;
 use crate::log::Log;
 use crate::metrics::{Metrics, Reading};
+use crate::verbs::vectors;
 
 /// A reading of the counters and when it was taken.
 #[derive(Debug)]
@@ -49,6 +52,7 @@ pub(super) struct State<S> {
     scrapes_refused: Arc<AtomicU64>,
     summary: Option<Summary>,
     counters: Option<Service>,
+    findings: Findings,
     ticks: u64,
     /// When the measuring of run times began or is to begin again.
     measuring: Option<Instant>,
@@ -92,6 +96,7 @@ impl<S: Source> State<S> {
             scrapes_refused: parts.scrapes_refused,
             summary: parts.summary,
             counters: parts.counters,
+            findings: Findings::default(),
             ticks: 0,
             measuring: None,
             measured: now,
@@ -160,6 +165,7 @@ impl<S: Source> State<S> {
             self.read_counters(now);
         }
         self.stuck();
+        self.judge();
         self.watchers.remove_gone();
         self.log.due(now);
         self.show_summary(false);
@@ -235,6 +241,21 @@ impl<S: Source> State<S> {
         }
     }
 
+    /// Takes what the detectors have said, and logs what has changed.
+    fn judge(&mut self) {
+        let Some(counters) = &self.counters else { return };
+        for verdicts in counters.verdicts() {
+            let changes = self.findings.take(verdicts);
+            self.log_findings(&changes);
+        }
+    }
+
+    fn log_findings(&mut self, changes: &[Change]) {
+        if self.config.log_failures {
+            changes.iter().for_each(|change| self.log.finding(change));
+        }
+    }
+
     fn scrape(&mut self, scrape: Scrape) {
         // Whoever asked may be gone: then the answer is for nobody.
         match scrape {
@@ -254,6 +275,7 @@ impl<S: Source> State<S> {
         match command {
             Command::GetInfo(answer) => drop(answer.send(self.info.clone())),
             Command::GetStatus(answer) => {
+                self.judge();
                 // Who asks has seen, or is about to be sent, all that happened before.
                 self.take_events(limits::STATUS_DRAINS);
                 drop(answer.send(self.status()));
@@ -279,6 +301,7 @@ impl<S: Source> State<S> {
     }
 
     fn page(&mut self) -> Result<String, String> {
+        self.judge();
         self.read_counters(Instant::now());
         let hooks = self.source.hooks();
         let losses = self.losses(&hooks);
@@ -291,6 +314,7 @@ impl<S: Source> State<S> {
             devices: self.source.devices(),
             bursts: self.bursts.as_ref(),
             counters: counters.as_deref(),
+            findings: &self.findings,
             losses: &losses,
             signatures_evicted: self.log.evicted(),
         })
@@ -302,7 +326,12 @@ impl<S: Source> State<S> {
             return;
         }
         match self.source.snapshot() {
-            Ok(snapshot) => self.taken = Some(Taken { at: now, monotonic_ns: monotonic_ns(), snapshot }),
+            Ok(snapshot) => {
+                let vectors = vectors::judged(&snapshot.cqs, self.source.devices());
+                let changes = self.findings.take_vectors(vectors, UtcNs(realtime_ns()));
+                self.log_findings(&changes);
+                self.taken = Some(Taken { at: now, monotonic_ns: monotonic_ns(), snapshot });
+            }
             Err(error) => tracing::warn!("cannot read the counters: {error:#}"),
         }
     }
@@ -343,6 +372,7 @@ impl<S: Source> State<S> {
             lost,
             last_failures: self.last_failures.iter().cloned().collect(),
             devices: self.source.devices().devices.clone(),
+            findings: self.findings.firing().take(limits::FINDINGS_TOLD).map(Into::into).collect(),
         }
     }
 

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 
 use analysis::series::BitsPerSecond;
 
+use super::findings::Firing;
 use super::handle::Status;
 use crate::bursts::state::Live;
 use crate::event::Failure;
@@ -125,6 +126,7 @@ fn many_lines(status: &Status) -> Vec<String> {
             lines.push(format!("{:<9} {line}", if index == 0 { title } else { "" }));
         }
     };
+    list("findings", &mut status.findings.iter().flat_map(Firing::lines));
     list("idle", &mut status.idle.iter().cloned());
     list("degraded", &mut status.degraded.iter().cloned());
     list("failures", &mut status.last_failures().map(one_failure));

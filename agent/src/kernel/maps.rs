@@ -4,7 +4,7 @@ use std::borrow::Borrow;
 
 use agent_common::health::{NAME, NETDEV, PART};
 use agent_common::histogram::BUCKETS;
-use agent_common::record::{DEVICE_NAME, VerbCounters};
+use agent_common::record::{CqKey, DEVICE_NAME, VerbCounters};
 use agent_common::settings::Settings;
 use agent_common::verb::VerbKey;
 use anyhow::Context as _;
@@ -13,7 +13,7 @@ use aya::maps::{Array, HashMap, Map, MapData, MapError, PerCpuArray, PerCpuHashM
 
 use super::health::Told;
 use super::object::Object;
-use super::state::{ErrorRow, HealthCount, InFlight, Snapshot};
+use super::state::{CqCounts, ErrorRow, HealthCount, InFlight, Snapshot};
 
 /// Bytes of the values and keys (see `agent_common::record`).
 const CALL: usize = 200;
@@ -21,6 +21,7 @@ const VERB_KEY: usize = 16;
 const VERB_VALUE: usize = 4;
 const ERROR_KEY: usize = 16;
 const DEVICE_KEY: usize = 72;
+const CQ_KEY: usize = 8;
 const HEALTH_KEY: usize = 56;
 const DROP_KEY: usize = 24;
 /// More entries than any map has: an iteration that is disturbed by deletions starts over, and must end all the same.
@@ -30,7 +31,7 @@ const _: () = {
     use agent_common::record::{Call, DeviceEventKey, ErrorKey, VerbCounterKey};
     assert!(size_of::<Call>() == CALL && size_of::<VerbCounterKey>() == VERB_KEY);
     assert!(size_of::<VerbCounters>() == VERB_VALUE * 8 && size_of::<ErrorKey>() == ERROR_KEY);
-    assert!(size_of::<DeviceEventKey>() == DEVICE_KEY);
+    assert!(size_of::<DeviceEventKey>() == DEVICE_KEY && size_of::<CqKey>() == CQ_KEY);
     use agent_common::health::{DropKey, HealthKey};
     assert!(size_of::<HealthKey>() == HEALTH_KEY && size_of::<DropKey>() == DROP_KEY);
 };
@@ -53,6 +54,7 @@ pub(crate) fn set_settings(object: &mut Object, settings: &Settings) -> anyhow::
 pub(crate) fn snapshot(object: &Object, told: &Told) -> anyhow::Result<Snapshot> {
     Ok(Snapshot {
         calls: calls(object.map("VERBS")?)?,
+        cqs: cqs(object.map("CQS")?)?,
         errors: errors(object.map("ERRORS")?)?,
         durations: durations(object.map("HISTOGRAM")?)?,
         lost: array(object.map("LOST")?)?,
@@ -72,6 +74,20 @@ fn calls(map: &Map) -> anyhow::Result<Vec<(u32, VerbKey, VerbCounters)>> {
         (word(key, 8), VerbKey(long(key, 0)), VerbCounters { calls, failures, probes, duration_ns })
     };
     Ok(entries.iter().map(row).collect())
+}
+
+fn cqs(map: &Map) -> anyhow::Result<CqCounts> {
+    let entries: Vec<([u8; CQ_KEY], PerCpuValues<u64>)> = entries(map)?;
+    let mut found = CqCounts::default();
+    for (key, values) in &entries {
+        let (rdev, vector) = (word(key, 0), word(key, 4));
+        if vector == CqKey::VECTORS {
+            found.vectors.insert(rdev, values.iter().copied().max().unwrap_or(0));
+        } else {
+            found.made.push((rdev, vector, values.iter().sum()));
+        }
+    }
+    Ok(found)
 }
 
 fn errors(map: &Map) -> anyhow::Result<Vec<ErrorRow>> {

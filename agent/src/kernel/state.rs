@@ -1,5 +1,6 @@
 //! What the kernel side says of itself: the state of each hook, and one reading of all counters.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use agent_common::histogram::BUCKETS;
@@ -138,11 +139,22 @@ pub(crate) struct HealthCount {
     pub(crate) count: u64,
 }
 
+/// Completion queues that applications made since the programs were loaded; those that are gone count too.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct CqCounts {
+    /// By device number and completion vector.
+    pub(crate) made: Vec<(u32, u32, u64)>,
+    /// How many vectors a device has, by its number.
+    pub(crate) vectors: BTreeMap<u32, u64>,
+}
+
 /// One reading of the kernel side's counters. All count from when the programs were loaded.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Snapshot {
     /// Calls by device number and verb.
     pub(crate) calls: Vec<(u32, VerbKey, VerbCounters)>,
+    /// Completion queues that were made.
+    pub(crate) cqs: CqCounts,
     /// Failures by device number, verb, positive errno and the answering hook's row.
     pub(crate) errors: Vec<ErrorRow>,
     /// Durations of successful calls by verb; see `agent_common::histogram`.

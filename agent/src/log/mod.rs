@@ -1,4 +1,5 @@
-//! The event log: each failure as one JSON line, folded by signature, so that a host without any collector still tells.
+//! The event log: each failure as one JSON line, folded by signature, and each finding that begins or ends, so that a
+//! host without any collector still tells.
 //!
 //! Lines go through a bounded queue to a thread of their own: a reader that stalls costs lines, which are counted, and
 //! never holds the loop.
@@ -15,6 +16,8 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
 use crate::config::limits;
+use crate::counters::findings::board::Change;
+use crate::counters::findings::record::change_line;
 use crate::daemon::handle::Info;
 use crate::event::Event;
 use crate::host::rdma::RdmaFacts;
@@ -100,6 +103,12 @@ impl Log {
                 self.write(line);
             }
         }
+    }
+
+    /// Writes a finding that stands differently now.
+    pub(crate) fn finding(&mut self, change: &Change) {
+        let line = change_line(self.origin(), change);
+        self.write(line);
     }
 
     /// Lines that found no room or no reader.

@@ -4,6 +4,7 @@
 
 mod bursts;
 mod counters;
+mod findings;
 mod health;
 pub(crate) mod page;
 mod seats;
@@ -17,6 +18,7 @@ use analysis::series::UtcNs;
 use crate::bursts::state::Bursts;
 use crate::config::limits;
 use crate::counters::service::Latest;
+use crate::daemon::findings::Findings;
 use crate::daemon::handle::{Info, Loss};
 use crate::host::rdma::{RdmaDevice, RdmaFacts};
 use crate::kernel::clock::realtime_ns;
@@ -49,6 +51,8 @@ pub(crate) struct Reading<'a> {
     pub(crate) bursts: Option<&'a Bursts>,
     /// NIC and RDMA counters; `None` while there is no reading, or none that is recent.
     pub(crate) counters: Option<&'a Latest>,
+    /// What the detectors say.
+    pub(crate) findings: &'a Findings,
     /// What was lost.
     pub(crate) losses: &'a [Loss],
     /// Signatures that had to make room in the log.
@@ -82,6 +86,7 @@ impl Metrics {
             health::add_resources(&mut page, &mut self.seats, &latest.readout.resources);
             health::add_reporters(&mut page, &mut self.seats, reading.devices, &latest.readout.further.reporters);
         }
+        findings::add(&mut page, &mut self.seats, reading.findings);
         self.verbs_measured |= is_measured(reading.hooks, Subject::Verbs);
         if self.verbs_measured {
             verbs::add_from_zero(&mut page, &mut self.seats, reading.devices);
@@ -90,6 +95,7 @@ impl Metrics {
             verbs::add_calls(&mut page, &mut self.seats, &self.names, snapshot);
             verbs::add_errors(&mut page, &mut self.seats, &self.names, snapshot);
             verbs::add_durations(&mut page, &mut self.seats, snapshot);
+            findings::add_vectors(&mut page, &mut self.seats, &snapshot.cqs, reading.devices);
             self.add_events(&mut page, snapshot);
             health::add_events(&mut page, &mut self.seats, reading.devices, snapshot);
             health::add_napi(&mut page, &mut self.seats, snapshot);

@@ -55,6 +55,14 @@ table! {
         "Events, calls and requests that were lost, by who lost them, where and why. 0 means that what is shown is complete.";
     VerbsFailures, Counter, "fabricscope_verbs_failures_total", ["device", "verb"],
         "Verbs calls that failed. There from 0 for what applications use; further verbs of a device may share verb=\"other\". Without a device for rdma_cm.";
+    FindingsFiring, Gauge, "fabricscope_findings_firing", ["finding"],
+        "On how many ports, priorities or kinds of objects a finding fires, of all that are looked at; from the first reading on.";
+    Finding, Gauge, "fabricscope_finding", ["device", "port", "netdev", "priority", "object", "finding"],
+        "1 if the finding fires, 0 if it is known not to. Absent where it cannot be told, and where there is nothing to look at.";
+    VectorSkew, Gauge, "fabricscope_cq_vector_skew_ratio", ["device"],
+        "Completion queues made on the busiest completion vector over the mean of all vectors, since the agent began: 1 if they are evenly spread, the number of vectors if all are on one.";
+    FindingUnknown, Gauge, "fabricscope_finding_unknown", ["device", "port", "netdev", "priority", "object", "finding", "why"],
+        "A finding that cannot be told at the moment, and why; always 1.";
     VerbsErrors, Counter, "fabricscope_verbs_errors_total", ["device", "verb", "layer", "errno"],
         "Verbs calls that failed, by the innermost layer that gave the call's error.";
     HookAttached, Gauge, "fabricscope_hook_attached", ["hook"],

@@ -36,6 +36,7 @@ fn page_of(metrics: &mut Metrics, snapshot: Option<&Snapshot>, hooks: &[HookStat
         devices,
         bursts: None,
         counters,
+        findings: &Findings::default(),
         losses,
         signatures_evicted: 0,
     };
@@ -261,6 +262,7 @@ fn every_metric_of_the_table_can_appear() {
     health::add_resources(&mut alone, &mut Seats::default(), &readout.resources);
     health::add_reporters(&mut alone, &mut Seats::default(), &devices, &readout.further.reporters);
     found.extend(series(&alone.text().unwrap()));
+    found.extend(series(&findings::tests::every_state()));
     for row in TABLE {
         let name = if row.kind == Kind::Histogram { format!("{}_bucket", row.name) } else { row.name.to_owned() };
         assert!(found.keys().any(|key| key.split('{').next() == Some(&name)), "{name} is not on the page");

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, SystemTime};
 
+use crate::daemon::findings::Firing;
 use crate::event::Event;
 use crate::host::rdma::RdmaDevice;
 
@@ -49,6 +50,8 @@ pub(crate) struct AgentStatus {
     pub(crate) losses: Vec<AgentLoss>,
     /// The last failures, newest first.
     pub(crate) last_failures: Vec<Event>,
+    /// Findings that fire.
+    pub(crate) findings: Vec<Firing>,
     /// RDMA devices and their ports; without GIDs and character devices, which are not told.
     pub(crate) devices: Vec<RdmaDevice>,
 }

@@ -9,3 +9,4 @@ pub(crate) mod request;
 #[cfg(test)]
 pub(crate) mod samples;
 pub(crate) mod text;
+pub(crate) mod vectors;

@@ -742,6 +742,9 @@ pub struct SampleColumns {
     /// RoCEv2: requests sent again.
     #[prost(uint32, repeated, tag = "14")]
     pub roce_retries: ::prost::alloc::vec::Vec<u32>,
+    /// Received only: polls of the device's queues after which more packets waited.
+    #[prost(uint32, repeated, tag = "20")]
+    pub napi_exhausted: ::prost::alloc::vec::Vec<u32>,
 }
 /// A field that not every source measures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
@@ -763,6 +766,8 @@ pub enum SampleField {
     Flows = 6,
     /// RoCEv2 that passed the kernel.
     Roce = 7,
+    /// Polls that used up their budget.
+    Napi = 20,
 }
 impl SampleField {
     /// String value of the enum field names used in the ProtoBuf definition.
@@ -779,6 +784,7 @@ impl SampleField {
             Self::Regions => "SAMPLE_FIELD_REGIONS",
             Self::Flows => "SAMPLE_FIELD_FLOWS",
             Self::Roce => "SAMPLE_FIELD_ROCE",
+            Self::Napi => "SAMPLE_FIELD_NAPI",
         }
     }
     /// Creates an enum from field names used in the ProtoBuf definition.
@@ -792,6 +798,7 @@ impl SampleField {
             "SAMPLE_FIELD_REGIONS" => Some(Self::Regions),
             "SAMPLE_FIELD_FLOWS" => Some(Self::Flows),
             "SAMPLE_FIELD_ROCE" => Some(Self::Roce),
+            "SAMPLE_FIELD_NAPI" => Some(Self::Napi),
             _ => None,
         }
     }
@@ -965,9 +972,40 @@ pub struct GetStatusResponse {
     /// Hooks that do not run though nothing is wrong, by reason: their module is not loaded, say.
     #[prost(string, repeated, tag = "12")]
     pub idle: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// What the detectors find now: pause, storms, congestion, loss, a flapping link, resources that run out; a few.
+    #[prost(message, repeated, tag = "13")]
+    pub findings: ::prost::alloc::vec::Vec<Finding>,
     /// What is worth knowing and no fault, one sentence each: that packets are marked, say.
     #[prost(string, repeated, tag = "15")]
     pub notes: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+}
+/// Something that a detector finds.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Finding {
+    /// The detector, such as "storm".
+    #[prost(string, tag = "1")]
+    pub name: ::prost::alloc::string::String,
+    /// The RDMA device, such as "mlx5_0".
+    #[prost(string, optional, tag = "2")]
+    pub device: ::core::option::Option<::prost::alloc::string::String>,
+    /// The device's port.
+    #[prost(uint32, optional, tag = "3")]
+    pub port: ::core::option::Option<u32>,
+    /// The network device, such as "eth0".
+    #[prost(string, optional, tag = "4")]
+    pub netdev: ::core::option::Option<::prost::alloc::string::String>,
+    /// The priority, 0 to 7, for what is found by priority.
+    #[prost(uint32, optional, tag = "5")]
+    pub priority: ::core::option::Option<u32>,
+    /// The kind of objects, such as "qp", for what is found of those.
+    #[prost(string, optional, tag = "6")]
+    pub object: ::core::option::Option<::prost::alloc::string::String>,
+    /// Since when, on the wall clock, in nanoseconds since 1970-01-01 UTC.
+    #[prost(int64, tag = "7")]
+    pub since_ns: i64,
+    /// The evidence, a sentence each, with whose trouble it is.
+    #[prost(string, repeated, tag = "8")]
+    pub evidence: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
 /// One way to lose something.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]

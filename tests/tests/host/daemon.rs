@@ -42,9 +42,10 @@ impl Agent {
             socket.display()
         );
         let config = scratch.file("agent.toml", &config);
-        let log = fs::File::create(scratch.inside("stderr")).unwrap();
+        let file = |name| fs::File::create(scratch.inside(name)).unwrap();
+        let (events, log) = (file("stdout"), file("stderr"));
         let mut command = program();
-        command.args(["agent", "--config", &config]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
+        command.args(["agent", "--config", &config]).stdin(Stdio::null()).stdout(events).stderr(log);
         let mut agent = Self { child: command.spawn().unwrap(), scratch, socket, address: String::new() };
         agent.address = until("the agent says where its metrics are", || {
             assert!(agent.child.try_wait().unwrap().is_none(), "it ended:\n{}", agent.log());
@@ -58,8 +59,21 @@ impl Agent {
         fs::read_to_string(self.scratch.inside("stderr")).unwrap()
     }
 
+    /// The lines of its event log.
+    pub(crate) fn events(&self) -> Vec<Value> {
+        let text = fs::read_to_string(self.scratch.inside("stdout")).unwrap();
+        // The last line may not be whole yet.
+        let whole = text.rsplit_once('\n').map_or("", |(whole, _)| whole);
+        whole.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+
+    /// What `status` prints for people.
+    pub(crate) fn screen(&self) -> String {
+        start(&["status", "--socket", &text_of(&self.socket)]).stdout
+    }
+
     /// What `status` says; `None` while no agent answers.
-    fn status(&self) -> Option<Value> {
+    pub(crate) fn status(&self) -> Option<Value> {
         let seen = start(&["status", "--socket", &text_of(&self.socket), "--output", "json"]);
         match seen.status.code() {
             Some(0 | 1) => Some(serde_json::from_str(&seen.stdout).unwrap()),

@@ -17,9 +17,11 @@ mod nic;
 mod notices;
 mod pause;
 mod programs;
+mod receive;
 mod reload;
 mod requests;
 mod sources;
+mod storms;
 
 /// The tests of every kernel. Adding a kernel to the tests is one row here; the lab and the tables of facts must know
 /// it too.
@@ -30,7 +32,7 @@ macro_rules! kernels {
 
             use crate::{
                 bare, bursts, bursts_roce, bursts_tcp, calls, counters, daemon, drivers, health, leftovers, load, nic,
-                notices, pause, programs, reload, requests, sources,
+                notices, pause, programs, receive, reload, requests, sources, storms,
             };
 
             static FACTS: Run = Run::new($kernel, &calls::FACTS);
@@ -44,6 +46,8 @@ macro_rules! kernels {
             static NOTICES: Run = Run::new($kernel, &notices::SCENARIO);
             static RELOAD: Run = Run::new($kernel, &reload::SCENARIO);
             static PAUSE: Run = Run::new($kernel, &pause::SCENARIO);
+            static RECEIVE: Run = Run::new($kernel, &receive::SCENARIO);
+            static STORMS: Run = Run::new($kernel, &storms::SCENARIO);
             static COUNTERS: Run = Run::new($kernel, &counters::SCENARIO);
             static SOURCES: Run = Run::new($kernel, &sources::SCENARIO);
             static BARE: Run = Run::new($kernel, &bare::SCENARIO);
@@ -100,6 +104,14 @@ macro_rules! kernels {
                 counters_wrap_and_begin_again: pause::wraps_and_resets(&PAUSE),
                 counters_that_fail_do_so_alone: pause::fails_alone(&PAUSE),
                 a_device_that_answers_errors_is_left_alone: pause::left_alone(&PAUSE),
+                polls_out_of_budget_are_told_by_time: receive::polls(&RECEIVE),
+                polls_out_of_budget_are_shown: receive::polls_shown(&RECEIVE),
+                completion_queues_are_told_by_vector: receive::vectors(&RECEIVE),
+                a_storm_from_this_host_is_told_as_such: storms::cause(&STORMS),
+                pause_with_progress_is_no_storm: storms::progress(&STORMS),
+                a_host_that_is_stopped_is_a_victim: storms::victim(&STORMS),
+                a_storm_that_the_driver_counts_is_one: storms::reported(&STORMS),
+                wraps_and_resets_make_no_finding: storms::nothing_else(&STORMS),
                 standard_statistics_are_taken_first: sources::standard(&SOURCES),
                 optional_counters_are_read_once_they_are_on: sources::optional(&SOURCES),
                 health_reporters_are_those_of_devlink: sources::reporters(&SOURCES),

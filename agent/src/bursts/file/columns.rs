@@ -56,9 +56,9 @@ macro_rules! number {
     };
 }
 
-/// The columns of both directions, after those that stand in front.
+/// The columns of both directions, between those that stand in front and those of one direction alone.
 macro_rules! columns {
-    ([$($front:expr),*], $($direction:ident, $retransmits:ident;)*) => {
+    ([$($front:expr),*], $($direction:ident, $retransmits:ident;)* [$($back:expr),*]) => {
         &[$($front,)* $(
             number!($direction, "bytes", bytes as u64, always, "Bytes on the wire."),
             number!($direction, "packets", packets as u64, |fields| fields.packets, "Packets on the wire."),
@@ -90,7 +90,7 @@ macro_rules! columns {
             number!($direction, "roce_nak_other", roce.nak_other as u32, |fields| fields.roce,
                 "RoCEv2 negative acknowledgements of other kinds."),
             number!($direction, "roce_retries", roce.retries as u32, |fields| fields.roce, "RoCEv2 requests sent again."),
-        )*]
+        )* $($back,)*]
     };
 }
 
@@ -124,4 +124,6 @@ pub(super) const COLUMNS: &[Column] = columns!(
     ],
     rx, retransmits_rx;
     tx, retransmits_tx;
+    [number!(rx, "napi_exhausted", napi_exhausted as u32, |fields| fields.napi,
+        "Polls of the device's queues after which more packets waited.")]
 );

@@ -70,7 +70,7 @@ mod tests {
         assert_eq!(lines.len(), 2);
         let zero = "0".repeat(32);
         let rx = format!("0,,,,,0,{zero},,,,,,,");
-        let tx = format!("1500,,,,,8,{}ff,,,,,,,", "0".repeat(30));
+        let tx = format!("1500,,,,,8,{}ff,,,,,,,,", "0".repeat(30));
         assert_eq!(lines[1], format!("\"a,b\",eth0,2026-01-01T00:00:00.000000001Z,1000000,{rx},{tx}"));
         assert_eq!(lines[0].split(',').count(), COLUMNS.len());
     }

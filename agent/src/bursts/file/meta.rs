@@ -56,6 +56,7 @@ const FIELDS: &[Field] = &[
     ("regions", |fields| fields.regions, |fields| &mut fields.regions),
     ("flows", |fields| fields.flows, |fields| &mut fields.flows),
     ("roce", |fields| fields.roce, |fields| &mut fields.roce),
+    ("napi", |fields| fields.napi, |fields| &mut fields.napi),
 ];
 
 impl Meta {

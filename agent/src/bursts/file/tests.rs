@@ -20,14 +20,15 @@ prop_compose! {
         Traffic {
             bytes, packets, ce_bytes, retransmit_bytes, cross_region_bytes, flows: Sketch(flows),
             roce: Roce { bytes: roce_bytes, packets: packets_of_roce, cnps, nak_sequence, nak_rnr, nak_other, retries },
+            napi_exhausted: retries,
         }
     }
 }
 
 prop_compose! {
-    fn fields()(bits in prop::array::uniform7(any::<bool>())) -> Fields {
-        let [packets, ce, retransmits_tx, retransmits_rx, regions, flows, roce] = bits;
-        Fields { packets, ce, retransmits_tx, retransmits_rx, regions, flows, roce }
+    fn fields()(bits in prop::array::uniform8(any::<bool>())) -> Fields {
+        let [packets, ce, retransmits_tx, retransmits_rx, regions, flows, roce, napi] = bits;
+        Fields { packets, ce, retransmits_tx, retransmits_rx, regions, flows, roce, napi }
     }
 }
 
@@ -72,6 +73,8 @@ fn only_measured(sample: &mut Sample, fields: &Fields) {
             traffic.roce = Roce::default();
         }
     }
+    sample.rx.napi_exhausted *= u32::from(fields.napi);
+    sample.tx.napi_exhausted = 0;
 }
 
 /// A thousand samples of a millisecond that begin with the year 2026.
@@ -108,6 +111,7 @@ const ALL: Fields = Fields {
     regions: true,
     flows: true,
     roce: true,
+    napi: true,
 };
 
 proptest! {

@@ -75,6 +75,8 @@ struct DirectionRecord {
     packets: Option<u64>,
     ce_bytes: Option<u64>,
     retransmit_bytes: Option<u64>,
+    /// Of rx alone.
+    napi_exhausted: Option<u64>,
     mean_bits_per_second: Option<u64>,
     peak_bits_per_second: Option<u64>,
     bursts: Option<usize>,
@@ -109,6 +111,7 @@ fn direction(report: &Report, direction: Direction) -> DirectionRecord {
         packets: total.packets,
         ce_bytes: total.ce_bytes,
         retransmit_bytes: total.retransmit_bytes,
+        napi_exhausted: total.napi_exhausted,
         mean_bits_per_second: total.mean.map(|rate| rate.0),
         peak_bits_per_second: total.peak.map(|rate| rate.0),
         bursts: known.then_some(bursts.len()),

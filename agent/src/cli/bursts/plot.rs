@@ -87,7 +87,10 @@ impl Chart {
         let (size, unit) = format::rate_unit(self.top);
         let style = Style::new().fg_color(Some(colour(self.direction).into()));
         // Writing to a string does not fail.
-        let mut text = format!("{} in {unit}: █ mean, ░ peak, ^ burst, ? not measured\n", self.direction.name());
+        let exhausted = self.exhausted();
+        let also = if exhausted.is_empty() { "" } else { ", ! polls out of budget" };
+        let name = self.direction.name();
+        let mut text = format!("{name} in {unit}: █ mean, ░ peak, ^ burst, ? not measured{also}\n");
         for line in (0..LINES).rev() {
             let label = match line {
                 _ if line + 1 == LINES => format::digits(self.top / size),
@@ -101,8 +104,7 @@ impl Chart {
             let bars: String = self.bins.iter().map(|bin| self.cell(bin, line)).collect();
             let _ = writeln!(text, "{label:>11} │{}", paper.styled(style, bars.trim_end()));
         }
-        let marks = self.marks(report);
-        if !marks.is_empty() {
+        for marks in [self.marks(report), exhausted].into_iter().filter(|marks| !marks.is_empty()) {
             let red = Style::new().fg_color(Some(AnsiColor::Red.into()));
             let _ = writeln!(text, "{:>11} │{}", "", paper.styled(red, &marks));
         }
@@ -129,6 +131,12 @@ impl Chart {
             _ if Some(line) == self.threshold_line() => '┄',
             _ => ' ',
         }
+    }
+
+    /// A mark below each column in which the host did not keep up.
+    fn exhausted(&self) -> String {
+        let mark = |bin: &Bin| if bin.napi_exhausted { '!' } else { ' ' };
+        self.bins.iter().map(mark).collect::<String>().trim_end().to_owned()
     }
 
     /// A mark below each column that a burst lies in.

@@ -201,6 +201,9 @@ fn carried(report: &Report, direction: Direction) -> String {
         let suspected = if direction == Direction::Rx { "suspected " } else { "" };
         parts.push(format!("{suspected}retransmits {}", of_all(bytes)));
     }
+    if let Some(polls) = total.napi_exhausted.filter(|polls| *polls > 0) {
+        parts.push(format!("{polls} polls out of budget"));
+    }
     parts.join(", ")
 }
 

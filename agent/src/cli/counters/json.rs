@@ -5,10 +5,11 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::Serialize;
 
-use super::{findings, further};
+use super::findings::told;
+use super::further;
 use crate::counters::carrier::Change;
 use crate::counters::catalogue::Unit;
-use crate::counters::findings::Windows;
+use crate::counters::findings::{self, Windows};
 use crate::counters::rates::{Interval, Rate};
 use crate::counters::readout::{Kind, Readout, Subject};
 use crate::verbs::json::time_text;
@@ -48,7 +49,7 @@ struct Record<'a> {
     /// Counters bound to queue pairs.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     queue_pairs: Vec<further::BoundRecord<'a>>,
-    findings: Vec<findings::Record>,
+    findings: Vec<findings::record::Record<'a>>,
     /// Ports that are one too many to be judged.
     #[serde(skip_serializing_if = "Option::is_none")]
     ports_left_out: Option<usize>,
@@ -161,6 +162,7 @@ pub(super) fn write(
     out: &mut impl Write,
 ) -> anyhow::Result<()> {
     let Shown { earlier, later: readout, interval, windows } = shown;
+    let found = told(windows, all);
     let record = Record {
         schema: SCHEMA,
         host: origin.host,
@@ -174,7 +176,7 @@ pub(super) fn write(
         health_reporters: readout.further.reporters.iter().map(Into::into).collect(),
         closed_namespaces: Some(readout.further.closed_namespaces).filter(|count| *count > 0),
         queue_pairs: further::bound_records(Some(earlier), readout),
-        findings: findings::records(windows, all),
+        findings: found.iter().map(findings::record::Record::of).collect(),
         ports_left_out: Some(windows.left_out()).filter(|count| *count > 0),
     };
     // In one piece: standard output looks for ends of lines in every one it is given.

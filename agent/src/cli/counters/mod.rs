@@ -10,7 +10,6 @@ use std::io::Write;
 use std::process::ExitCode;
 use std::time::{Duration, Instant, SystemTime};
 
-use analysis::series::UtcNs;
 use anyhow::Context as _;
 use clap::ValueEnum;
 use jiff::fmt::friendly::SpanParser;
@@ -20,10 +19,8 @@ use crate::counters::filter::{Filter, Patterns};
 use crate::counters::findings::Windows;
 use crate::counters::kernel::Kernel;
 use crate::counters::rates::between;
-use crate::counters::readout::Readout;
 use crate::host::kernel::KernelFacts;
 use crate::host::roots::Roots;
-use crate::kernel::clock::realtime_ns;
 use crate::terminal::Paper;
 
 /// How to show the counters.
@@ -113,12 +110,12 @@ pub(crate) fn run(args: &CountersArgs, out: &mut impl Write) -> anyhow::Result<E
         return Ok(ExitCode::SUCCESS);
     }
     let mut windows = Windows::new(&args.roots, args.interval);
-    windows.take(&earlier, utc(&earlier));
+    windows.take(&earlier, earlier.utc());
     loop {
         std::thread::sleep(args.interval);
         let later = collector.read(Instant::now());
         let interval = between(&earlier, &later);
-        windows.take(&later, utc(&later));
+        windows.take(&later, later.utc());
         match args.output {
             Output::Text => {
                 text::write(&later, &interval, args.all, paper, out)?;
@@ -137,12 +134,6 @@ pub(crate) fn run(args: &CountersArgs, out: &mut impl Write) -> anyhow::Result<E
         }
         earlier = later;
     }
-}
-
-/// When a reading was over.
-fn utc(readout: &Readout) -> UtcNs {
-    let since = i64::try_from(readout.at.elapsed().as_nanos()).unwrap_or(i64::MAX);
-    UtcNs(realtime_ns().saturating_sub(since))
 }
 
 #[cfg(test)]

@@ -6,7 +6,9 @@ use serde::Serialize;
 
 use super::Report;
 use crate::cli::counters::further::ReporterRecord;
+use crate::counters::findings::record::utc_text;
 use crate::counters::netlink::devlink::Reporter;
+use crate::daemon::findings::Firing;
 use crate::host::rdma::{RdmaDevice, RdmaPort};
 use crate::rpc::seen::{AgentInfo, AgentLoss, AgentStatus};
 use crate::verbs::json::{Origin, Record, time_text};
@@ -45,6 +47,35 @@ struct AgentRecord<'a> {
     probe_rejections: u64,
     lost: Vec<LossRecord<'a>>,
     last_failures: Vec<Record<'a>>,
+    findings: Vec<FindingRecord<'a>>,
+}
+
+#[serde_with::skip_serializing_none]
+#[derive(Serialize)]
+struct FindingRecord<'a> {
+    finding: &'a str,
+    device: Option<&'a str>,
+    port: Option<u32>,
+    netdev: Option<&'a str>,
+    priority: Option<u32>,
+    object: Option<&'a str>,
+    since: Option<String>,
+    evidence: &'a [String],
+}
+
+impl<'a> FindingRecord<'a> {
+    fn of(firing: &'a Firing) -> Self {
+        Self {
+            finding: &firing.finding,
+            device: firing.device.as_deref(),
+            port: firing.port,
+            netdev: firing.netdev.as_deref(),
+            priority: firing.priority,
+            object: firing.object.as_deref(),
+            since: utc_text(firing.since),
+            evidence: &firing.evidence,
+        }
+    }
 }
 
 #[derive(Serialize)]
@@ -109,6 +140,7 @@ impl<'a> AgentRecord<'a> {
             probe_rejections: status.probes,
             lost: status.losses.iter().map(loss).collect(),
             last_failures: status.last_failures.iter().map(|event| Record::of(event, origin)).collect(),
+            findings: status.findings.iter().map(FindingRecord::of).collect(),
         }
     }
 }

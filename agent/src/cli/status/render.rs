@@ -9,6 +9,7 @@ use super::Report;
 use crate::cli::counters::further::sentences;
 use crate::cli::doctor::Offer;
 use crate::counters::netlink::devlink::Reporter;
+use crate::daemon::findings::Firing;
 use crate::host::facts::HostFacts;
 use crate::host::rdma::{RdmaDevice, RdmaPort};
 use crate::rpc::seen::AgentStatus;
@@ -23,6 +24,9 @@ const WRAP_DEFAULT: usize = 120;
 
 /// The least that text is wrapped to.
 const WRAP_MIN: usize = 30;
+
+/// Lines of findings that fit the screen along with the rest.
+const FINDINGS_SHOWN: usize = 6;
 
 /// Failures that fit the screen along with the rest.
 const FAILURES_SHOWN: usize = 8;
@@ -137,6 +141,13 @@ impl<W: Write> Screen<'_, W> {
         }
         for (number, note) in status.notes.iter().enumerate() {
             self.line(if number == 0 { "note" } else { "" }, YELLOW, note)?;
+        }
+        let findings: Vec<String> = status.findings.iter().flat_map(Firing::lines).collect();
+        for (number, line) in findings.iter().take(FINDINGS_SHOWN).enumerate() {
+            self.line(if number == 0 { "findings" } else { "" }, RED, line)?;
+        }
+        if findings.len() > FINDINGS_SHOWN {
+            self.line("", plain, &format!("and {} more; -o json has all", findings.len() - FINDINGS_SHOWN))?;
         }
         if status.losses.is_empty() {
             self.line("lost", GREEN, "nothing")?;

@@ -3,10 +3,12 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use analysis::series::UtcNs;
 use clap::Parser as _;
 use serde_json::Value;
 
 use super::*;
+use crate::daemon::findings::Firing;
 use crate::event::Event;
 use crate::host::rdma::{RdmaDevice, RdmaPort};
 use crate::rpc::seen::{AgentInfo, AgentLoss};
@@ -63,6 +65,7 @@ fn status(degraded: &[&str], last_failures: Vec<Event>) -> Report {
         }],
         last_failures,
         devices: vec![device()],
+        findings: vec![],
     }))
 }
 
@@ -94,6 +97,36 @@ fn an_agent_s_screen_tells_everything_asked_of_it() {
         assert!(screen.contains(expected), "{expected:?} is not in\n{screen}");
     }
     assert_eq!(report.exit_code(), ExitCode::FAILURE);
+}
+
+fn firing(number: u32) -> Firing {
+    let name = |name: &str| Some(format!("{name}{number}"));
+    Firing {
+        finding: "tx_pause".to_owned(),
+        device: name("mlx5_"),
+        port: Some(1),
+        netdev: name("eth"),
+        priority: Some(3),
+        object: None,
+        since: UtcNs(0),
+        evidence: vec![analysis::pause::meaning(analysis::series::Direction::Tx).to_owned()],
+    }
+}
+
+#[test]
+fn what_fires_is_told_in_words_a_few_lines_of_it() {
+    let Report::Agent(mut status) = status(&[], vec![]) else { panic!() };
+    status.findings = (0..20).map(firing).collect();
+    let report = Report::Agent(status);
+    let screen = printed(&report, Output::Table, None);
+    let line = "findings  mlx5_0 port 1 (eth0): tx_pause: tx pause: this host cannot take what the network sends\n";
+    assert!(screen.contains(line), "{screen}");
+    assert!(screen.contains("          and 14 more; -o json has all\n"), "{screen}");
+    assert_eq!(screen.matches("tx_pause").count(), 6);
+    let object: Value = serde_json::from_str(&printed(&report, Output::Json, None)).unwrap();
+    assert_eq!(object.pointer("/agent/findings").and_then(Value::as_array).map(Vec::len), Some(20));
+    assert_eq!(object.pointer("/agent/findings/7/netdev"), Some(&"eth7".into()));
+    assert_eq!(object.pointer("/agent/findings/7/since"), Some(&"1970-01-01T00:00:00.000000000Z".into()));
 }
 
 #[test]

@@ -35,10 +35,11 @@ fn series(name: &str, priority: Option<u8>, value: u64) -> Series {
         Place { kind: Kind::Netdev, device: "eth0".to_owned(), port: None }
     };
     let place = Arc::new(place);
-    Series { place, row, priority, value, saturated: false, epoch: 0, source: Source::Ethtool }
+    Series { place, row, priority, value, saturated: false, epoch: 0, source: Source::Ethtool, at: Instant::now() }
 }
 
-fn readout(at: Instant, series: Vec<Series>) -> Readout {
+fn readout(at: Instant, mut series: Vec<Series>) -> Readout {
+    series.iter_mut().for_each(|series| series.at = at);
     let subjects = vec![subject(Kind::Rdma, "mlx5_0"), subject(Kind::Netdev, "eth0")];
     let (shown, resources, durations) = (vec![], vec![], vec![]);
     Readout {
@@ -78,7 +79,7 @@ fn says(windows: &Windows, detector: &str) -> (&'static str, String) {
     let mut found = found.iter().filter(|judged| judged.finding.detector == detector);
     let judged = found.next().expect(detector);
     assert!(found.next().is_none(), "{detector} twice");
-    assert_eq!((&*judged.place.device, judged.place.port, judged.netdev.as_deref()), ("mlx5_0", Some(1), Some("eth0")));
+    assert_eq!(judged.about.to_string(), "mlx5_0 port 1 (eth0)");
     let text = match &judged.finding.verdict {
         Verdict::Firing(evidence) => evidence[0].to_string(),
         Verdict::CannotTell(why) => why.to_string(),

@@ -21,6 +21,7 @@ pub(crate) struct Sampler {
     rings: Rings,
     totals: TotalsMap,
     means: [Means; 2],
+    napi: bool,
     /// Dropped before the programs.
     hold: Hold,
     object: Object,
@@ -53,7 +54,8 @@ impl Sampler {
         let totals = TotalsMap::map(object.map("TOTALS")?, cpus.totals).context("mapping the totals")?;
         clsact::remove_leftovers(&netlink, Some(options.ifindex)).context("removing filters of dead samplers")?;
         let (means, hold) = attach(&mut object, options, netlink)?;
-        Ok(Self { rings, totals, means, hold, object })
+        let napi = object.attach_napi(&options.netdev);
+        Ok(Self { rings, totals, means, napi, hold, object })
     }
 
     /// Whether the programs stand on the device still: one that was made anew under the same number and name has them
@@ -68,6 +70,11 @@ impl Sampler {
     /// How the programs are attached: received, sent.
     pub(crate) fn means(&self) -> [Means; 2] {
         self.means.clone()
+    }
+
+    /// Whether polls that used up their budget are counted.
+    pub(crate) fn napi(&self) -> bool {
+        self.napi
     }
 
     /// The rings.

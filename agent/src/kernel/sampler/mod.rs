@@ -9,6 +9,7 @@ mod clsact;
 mod crafted;
 mod interface;
 mod mapping;
+mod napi;
 mod netlink;
 mod object;
 mod retransmissions;

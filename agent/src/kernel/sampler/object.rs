@@ -12,6 +12,7 @@ use aya::{Ebpf, EbpfLoader};
 
 use super::super::btf::Btf;
 use super::super::sys::{self, ProgramAccount};
+use super::napi::{self, Own};
 use super::{Marks, Options, Prefix};
 use crate::host::kernel::cpu_numbers;
 use crate::host::roots::Roots;
@@ -66,6 +67,8 @@ impl Cpus {
 #[derive(Debug)]
 pub(super) struct Object {
     ebpf: Ebpf,
+    /// Why polls that use up their budget cannot be told, if they cannot.
+    napi: anyhow::Result<()>,
 }
 
 impl Object {
@@ -77,6 +80,10 @@ impl Object {
     pub(super) fn load(options: &Options, roots: &Roots, cpus: Cpus, link_header: u32) -> anyhow::Result<Self> {
         let suspected = u32::from(options.suspected);
         let out_of_order = if options.suspected { out_of_order(roots) } else { UNKNOWN };
+        let (own, napi) = match Own::find(roots) {
+            Ok(own) => (own, Ok(())),
+            Err(why) => (Own::UNKNOWN, Err(why)),
+        };
         let sketched = u32::from(options.sketch);
         let marked = u32::from(options.marks != Marks::Ignored);
         let regional = u32::from(!options.regions.is_empty());
@@ -95,15 +102,30 @@ impl Object {
             .override_global(constant::RINGS, &cpus.rings, true)
             .override_global(constant::CPUS, &cpus.totals, true)
             .override_global(constant::LINK_HEADER, &link_header, true)
+            .override_global(constant::IFINDEX, &options.ifindex, true)
+            .override_global(constant::NETNS, &own.netns, true)
+            .override_global(constant::NAPI_DEVICE, &own.napi_device, true)
+            .override_global(constant::DEVICE_INDEX, &own.device_index, true)
+            .override_global(constant::DEVICE_NETNS, &own.device_netns, true)
+            .override_global(constant::NETNS_NUMBER, &own.netns_number, true)
             .load(object()?)
             .context("making the BPF maps (this needs root, or CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN)")?;
         for name in programs(options.marks) {
             let loaded = program(&mut ebpf, name)?.load();
             loaded.map_err(short).with_context(|| format!("loading the program {name}"))?;
         }
-        let mut object = Self { ebpf };
+        let mut object = Self { ebpf, napi };
         object.set_regions(&options.regions).context("telling the kernel the prefixes of the region")?;
         Ok(object)
+    }
+
+    /// Attaches the program that counts polls which used up their budget; says whether that could be done.
+    pub(super) fn attach_napi(&mut self, netdev: &str) -> bool {
+        let attached = std::mem::replace(&mut self.napi, Ok(())).and_then(|()| napi::attach(&mut self.ebpf));
+        if let Err(why) = &attached {
+            tracing::info!("polls of {netdev} that use up their budget are not counted: {why:#}");
+        }
+        attached.is_ok()
     }
 
     fn set_regions(&mut self, regions: &[Prefix]) -> anyhow::Result<()> {

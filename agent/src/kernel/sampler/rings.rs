@@ -104,7 +104,7 @@ fn bucket(words: [u64; WORDS]) -> Bucket {
     let [ce_bytes, retransmit_bytes] = halves(marks);
     let [cross_region_bytes, roce_bytes] = halves(far);
     let [roce_cnps, roce_nak_sequence, roce_nak_rnr, roce_nak_other] = quarters(roce);
-    let [roce_retries, roce_packets, ..] = quarters(rest);
+    let [roce_retries, roce_packets, napi_exhausted, reserved] = quarters(rest);
     Bucket {
         sequence,
         sketch: [low, high],
@@ -120,7 +120,8 @@ fn bucket(words: [u64; WORDS]) -> Bucket {
         roce_nak_other,
         roce_retries,
         roce_packets,
-        reserved: [0; 2],
+        napi_exhausted,
+        reserved,
     }
 }
 
@@ -220,5 +221,6 @@ mod tests {
         assert_eq!(found.roce_nak_other, half(std::mem::offset_of!(Bucket, roce_nak_other)));
         assert_eq!(found.roce_retries, half(std::mem::offset_of!(Bucket, roce_retries)));
         assert_eq!(found.roce_packets, half(std::mem::offset_of!(Bucket, roce_packets)));
+        assert_eq!(found.napi_exhausted, half(std::mem::offset_of!(Bucket, napi_exhausted)));
     }
 }

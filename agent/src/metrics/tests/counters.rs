@@ -19,6 +19,7 @@ pub(super) fn page_of_counters(metrics: &mut Metrics, latest: &Latest, devices: 
         devices: &fake::devices(devices),
         bursts: None,
         counters: Some(latest),
+        findings: &Findings::default(),
         losses: &[],
         signatures_evicted: 0,
     };
@@ -76,6 +77,7 @@ pub(super) fn all_counters(devices: u32) -> Latest {
                     saturated: row.name == "rdma_sent_packets",
                     epoch: 0,
                     source: Source::Counters,
+                    at: readout.at,
                 }));
             }
         }

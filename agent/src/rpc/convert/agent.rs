@@ -2,11 +2,13 @@
 
 use std::time::Duration;
 
+use analysis::series::UtcNs;
 use proto::v1;
 
 use super::event::{event_to_wire, layer_to_wire, time_from_wire, time_to_wire};
 use super::filter::kind_to_wire;
 use super::{Result, WireError, required};
+use crate::daemon::findings::Firing;
 use crate::daemon::handle::{Info, Loss, Status};
 use crate::host::gid::GidTable;
 use crate::host::rdma::{RdmaDevice, RdmaPort};
@@ -64,6 +66,7 @@ pub(crate) fn status_to_wire(status: &Status) -> v1::GetStatusResponse {
         devices: status.devices.iter().map(Into::into).collect(),
         idle: status.idle.clone(),
         notes: status.notes.clone(),
+        findings: status.findings.iter().cloned().map(Into::into).collect(),
     }
 }
 
@@ -85,7 +88,22 @@ impl TryFrom<v1::GetStatusResponse> for AgentStatus {
             losses: wire.losses.into_iter().map(Into::into).collect(),
             last_failures: wire.last_failures.into_iter().map(TryInto::try_into).collect::<Result<_>>()?,
             devices: wire.devices.into_iter().map(Into::into).collect(),
+            findings: wire.findings.into_iter().map(Into::into).collect(),
         })
+    }
+}
+
+impl From<Firing> for v1::Finding {
+    fn from(firing: Firing) -> Self {
+        let Firing { finding, device, port, netdev, priority, object, since, evidence } = firing;
+        Self { name: finding, device, port, netdev, priority, object, since_ns: since.0, evidence }
+    }
+}
+
+impl From<v1::Finding> for Firing {
+    fn from(wire: v1::Finding) -> Self {
+        let v1::Finding { name, device, port, netdev, priority, object, since_ns, evidence } = wire;
+        Self { finding: name, device, port, netdev, priority, object, since: UtcNs(since_ns), evidence }
     }
 }
 

@@ -12,7 +12,7 @@ use crate::rpc::limits;
 type Of = fn(&mut Fields) -> &mut bool;
 
 /// Which field is which on the wire.
-const FIELDS: [(v1::SampleField, Of); 7] = [
+const FIELDS: [(v1::SampleField, Of); 8] = [
     (v1::SampleField::Packets, |fields| &mut fields.packets),
     (v1::SampleField::Ce, |fields| &mut fields.ce),
     (v1::SampleField::RetransmitsTx, |fields| &mut fields.retransmits_tx),
@@ -20,6 +20,7 @@ const FIELDS: [(v1::SampleField, Of); 7] = [
     (v1::SampleField::Regions, |fields| &mut fields.regions),
     (v1::SampleField::Flows, |fields| &mut fields.flows),
     (v1::SampleField::Roce, |fields| &mut fields.roce),
+    (v1::SampleField::Napi, |fields| &mut fields.napi),
 ];
 
 /// A column of whole numbers: its name, and its place on the wire and in a sample.
@@ -46,7 +47,7 @@ const WIDE: [Column<u64, u64>; 6] = [
     Column { name: "roce_bytes", wire: |wire| &mut wire.roce_bytes, domain: |traffic| &mut traffic.roce.bytes },
 ];
 
-const NARROW: [Column<u32, u32>; 6] = [
+const NARROW: [Column<u32, u32>; 7] = [
     Column { name: "roce_packets", wire: |wire| &mut wire.roce_packets, domain: |traffic| &mut traffic.roce.packets },
     Column { name: "roce_cnps", wire: |wire| &mut wire.roce_cnps, domain: |traffic| &mut traffic.roce.cnps },
     Column {
@@ -61,6 +62,11 @@ const NARROW: [Column<u32, u32>; 6] = [
         domain: |traffic| &mut traffic.roce.nak_other,
     },
     Column { name: "roce_retries", wire: |wire| &mut wire.roce_retries, domain: |traffic| &mut traffic.roce.retries },
+    Column {
+        name: "napi_exhausted",
+        wire: |wire| &mut wire.napi_exhausted,
+        domain: |traffic| &mut traffic.napi_exhausted,
+    },
 ];
 
 /// A series as parts that each fit into a message.

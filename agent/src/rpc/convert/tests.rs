@@ -3,9 +3,11 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use analysis::series::UtcNs;
 use proto::v1;
 
 use super::*;
+use crate::daemon::findings::Firing;
 use crate::daemon::handle::{Filter, Info, Loss, Status};
 use crate::event::Event;
 use crate::host::rdma::{RdmaDevice, RdmaPort};
@@ -160,6 +162,16 @@ pub(in crate::rpc) fn status() -> Status {
         lost: vec![Loss { program: "verbs", stage: "ring", reason: "no_space", count: 5 }],
         last_failures: vec![Arc::new(samples::modify_qp())],
         devices: vec![RdmaDevice { name: "mlx5_0".to_owned(), ports: vec![port], ..RdmaDevice::default() }],
+        findings: vec![Firing {
+            finding: "storm".to_owned(),
+            device: Some("mlx5_0".to_owned()),
+            port: Some(1),
+            netdev: Some("eth0".to_owned()),
+            priority: Some(3),
+            object: None,
+            since: UtcNs(7),
+            evidence: vec!["tx pause".to_owned()],
+        }],
     }
 }
 
@@ -175,7 +187,7 @@ fn a_status_tells_everything() {
     assert_eq!(seen.idle, status.idle);
     assert_eq!((seen.losses[0].stage.as_str(), seen.losses[0].count), ("ring", 5));
     assert_eq!(seen.last_failures.len(), 1);
-    assert_eq!(seen.devices, status.devices);
+    assert_eq!((seen.devices, seen.findings), (status.devices, status.findings));
 }
 
 #[test]
