@@ -54,7 +54,7 @@ fn a_link_that_flaps_fires_and_another_one_does_not() {
     assert_eq!(sum(&fires, "fabricscope_findings_firing", &[("finding", "link_flap")]), Some(1.0), "{fires}");
     promtool_takes(&fires, &agent.scratch);
     until("it is logged", || (!changes(&agent, "link_flap", "mlx5_0").is_empty()).then_some(()));
-    assert_eq!(changes(&agent, "link_flap", "mlx5_0"), [(None, "firing".to_owned())]);
+    assert_eq!(changes(&agent, "link_flap", "mlx5_0"), [(Some("quiet".to_owned()), "firing".to_owned())]);
     assert_eq!(changes(&agent, "link_flap", "mlx5_1"), []);
     let line = agent.events().into_iter().find(|line| line["kind"] == "finding").unwrap();
     assert_eq!(
