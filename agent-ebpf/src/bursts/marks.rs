@@ -6,7 +6,7 @@ use agent_common::bucket::RETRANSMIT_MARK;
 use aya_ebpf::bindings::__sk_buff;
 use aya_ebpf::helpers::generated::{bpf_l4_csum_replace, bpf_skb_store_bytes};
 
-use super::load::load;
+use super::load::{load, two};
 use super::parse::{Headers, protocol};
 
 /// The length of the TCP header, the reserved bits and the flags.
@@ -16,12 +16,17 @@ const CHECKSUM: u32 = 16;
 /// Where these lie in a packet, and what they are.
 #[inline(always)]
 fn flags(skb: *mut __sk_buff, headers: &Headers) -> Option<(u32, [u8; 2])> {
-    let at = headers.network + if headers.version == 4 { 9 } else { 6 };
-    if headers.payload == 0 || headers.transport == 0 || load::<[u8; 1]>(skb, at)? != [protocol::TCP] {
+    if headers.payload == 0 || headers.transport == 0 {
         return None;
     }
+    // Beside the protocol lies how far the packet may go: before it in IPv4, behind it in IPv6.
+    let protocol = match headers.version {
+        4 => two(skb, headers.network + 8)? as u8,
+        _ => (two(skb, headers.network + 6)? >> 8) as u8,
+    };
     let at = headers.transport + FLAGS;
-    Some((at, load(skb, at)?))
+    let flags: u16 = load(skb, at)?;
+    (protocol == protocol::TCP).then_some((at, flags.to_ne_bytes()))
 }
 
 /// Whether a segment with payload carries the mark.
