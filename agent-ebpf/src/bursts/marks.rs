@@ -6,13 +6,9 @@ use agent_common::bucket::RETRANSMIT_MARK;
 use aya_ebpf::bindings::__sk_buff;
 use aya_ebpf::helpers::generated::{bpf_l4_csum_replace, bpf_skb_store_bytes};
 
-use super::load::load;
+use super::load::{load, two};
 use super::parse::{Headers, protocol};
 
-/// The time to live and the protocol.
-const IPV4_LIFE: u32 = 8;
-/// The next header and the hop limit.
-const IPV6_NEXT: u32 = 6;
 /// The length of the TCP header, the reserved bits and the flags.
 const FLAGS: u32 = 12;
 const CHECKSUM: u32 = 16;
@@ -23,15 +19,14 @@ fn flags(skb: *mut __sk_buff, headers: &Headers) -> Option<(u32, [u8; 2])> {
     if headers.payload == 0 || headers.transport == 0 {
         return None;
     }
+    // Beside the protocol lies how far the packet may go: before it in IPv4, behind it in IPv6.
     let protocol = match headers.version {
-        4 => load::<u16>(skb, headers.network + IPV4_LIFE)?.to_ne_bytes()[1],
-        _ => load::<u16>(skb, headers.network + IPV6_NEXT)?.to_ne_bytes()[0],
+        4 => two(skb, headers.network + 8)? as u8,
+        _ => (two(skb, headers.network + 6)? >> 8) as u8,
     };
-    if protocol != protocol::TCP {
-        return None;
-    }
     let at = headers.transport + FLAGS;
-    Some((at, load::<u16>(skb, at)?.to_ne_bytes()))
+    let flags: u16 = load(skb, at)?;
+    (protocol == protocol::TCP).then_some((at, flags.to_ne_bytes()))
 }
 
 /// Whether a segment with payload carries the mark.

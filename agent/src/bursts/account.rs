@@ -135,10 +135,9 @@ pub(crate) struct Account {
     recent: VecDeque<Second>,
 }
 
-/// Where a counter stands in the totals, and where in the account.
+/// What is taken from totals: where a counter stands there, and where in the account.
 type Counter = (fn(&mut Totals) -> &mut u64, fn(&mut Way) -> &mut u64);
 
-/// What is taken from totals.
 const COUNTERS: [Counter; 8] = [
     (|totals| &mut totals.wire_bytes, |way| &mut way.bytes),
     (|totals| &mut totals.segments, |way| &mut way.packets),
@@ -225,10 +224,8 @@ impl Account {
 
 /// Adds the totals of programs that are gone to those of the ones before.
 fn bury(gone: &mut Totals, last: &mut Totals) {
-    for (of, _) in COUNTERS {
-        *of(gone) = of(gone).saturating_add(*of(last));
-    }
-    *last = Totals::default();
+    let mut last = std::mem::take(last);
+    COUNTERS.iter().for_each(|(of, _)| *of(gone) = of(gone).saturating_add(*of(&mut last)));
 }
 
 impl Way {
