@@ -35,6 +35,8 @@ static SUSPECTED: Global<u32> = Global::new(0);
 static SKETCHED: Global<u32> = Global::new(1);
 #[unsafe(no_mangle)]
 static OUT_OF_ORDER: Global<u32> = Global::new(UNKNOWN);
+#[unsafe(no_mangle)]
+static MARKED: Global<u32> = Global::new(0);
 
 /// The buckets: direction by direction, CPU by CPU, slot by slot. Mapped by the reader.
 #[map]
@@ -68,6 +70,12 @@ pub(crate) fn suspected() -> bool {
 #[inline(always)]
 pub(crate) fn out_of_order() -> u32 {
     OUT_OF_ORDER.load()
+}
+
+/// Whether the mark of segments that were sent again is looked for.
+#[inline(always)]
+pub(crate) fn marked() -> bool {
+    MARKED.load() != 0
 }
 
 /// Whether peers are told by their region.

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use agent_common::bucket::{Bucket, SLOTS, Totals, direction};
+use agent_common::retransmission::Traced;
 use analysis::burst::Share;
 use analysis::series::{BitsPerSecond, DurationNs, Fields, Sample, Series, Span, Traffic, UtcNs};
 use anyhow::bail;
@@ -15,10 +16,10 @@ use super::device::Attached;
 use super::drain::Buckets;
 use super::recorder::{DiskSettings, Recorder, Settings};
 use super::sessions::{DeviceState, Host, Read, State, Update};
-use super::state::Bursts;
+use super::state::{Bursts, Retraced};
 use crate::host::links::Link;
 use crate::kernel::ProgramAccount;
-use crate::kernel::sampler::{Means, Options, Slot};
+use crate::kernel::sampler::{Marks, Means, Options, Slot, Traces};
 
 /// What the test gives.
 #[derive(Debug, Default)]
@@ -119,6 +120,21 @@ impl Drop for FakeAttached {
     }
 }
 
+/// Three segments were sent again at once, once more in vain.
+#[derive(Debug)]
+struct FakeTrace;
+
+impl Retraced for FakeTrace {
+    fn traces(&self) -> anyhow::Result<Traces> {
+        let host = Traced { events: 1, segments: 3, data_segments: 3, bytes: 3000, failures: 1 };
+        Ok(Traces { own: None, host, sizes: true, failures: true })
+    }
+
+    fn account(&self) -> ProgramAccount {
+        ProgramAccount { run_count: 2, run_time_ns: 100, recursion_misses: 0 }
+    }
+}
+
 /// A device with hardware behind it.
 pub(crate) fn link(ifindex: u32, name: &str) -> Link {
     let speed = Some(BitsPerSecond(1_000_000_000));
@@ -165,6 +181,8 @@ pub(crate) fn state(netdevs: &[String], now: UtcNs, folder: &Path) -> Bursts {
     let disk = DiskSettings { folder: folder.to_owned(), age: Duration::from_secs(60), bytes: 1 << 20 };
     let recorder = Recorder::start(Settings { memory: 1 << 20, disk: Some(disk) }).unwrap();
     let mut bursts = Bursts::new(Share::DEFAULT, Some(recorder));
+    bursts.marks = Marks::Set;
+    bursts.retransmissions = Some(Box::new(FakeTrace));
     bursts.take(update(netdevs, now));
     bursts
 }

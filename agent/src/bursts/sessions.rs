@@ -22,7 +22,7 @@ use super::follow::{Chosen, Glob, Verdict, choose, line_rate};
 use crate::config::limits;
 use crate::host::links::{Bell, Link, links};
 use crate::kernel::ProgramAccount;
-use crate::kernel::sampler::{Means, Options, Prefix, Sampler};
+use crate::kernel::sampler::{Marks, Means, Options, Prefix, Sampler};
 
 /// What is sampled.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,6 +37,8 @@ pub(crate) struct Wish {
     pub(crate) regions: Vec<Prefix>,
     /// Whether received retransmissions are looked for.
     pub(crate) suspected: bool,
+    /// What is done about the mark of segments that are sent again.
+    pub(crate) marks: Marks,
 }
 
 /// How a device that is wanted fares.
@@ -317,6 +319,7 @@ impl<C: Clocks> Worker<C> {
             clsact: false,
             suspected: self.wish.suspected,
             sketch: true,
+            marks: self.wish.marks,
             regions: self.wish.regions.clone(),
         };
         let attached = self.host.attach(&options).map_err(|error| (link.name.clone(), format!("{error:#}")))?;

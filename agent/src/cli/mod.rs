@@ -111,8 +111,9 @@ fn dispatch(command: Command) -> anyhow::Result<ExitCode> {
         Command::Check(args) => check::run(&args, &mut io::stdout().lock(), &mut io::stderr().lock()),
         Command::Doctor(args) => {
             let mut facts = HostFacts::read(&args.roots);
-            facts.fexit = Some(crate::kernel::try_fexit(&args.roots).map_err(|error| format!("{error:#}")));
-            doctor::try_sampler(&mut facts);
+            let text = |error: anyhow::Error| format!("{error:#}");
+            facts.fexit = Some(crate::kernel::try_fexit(&args.roots).map_err(text));
+            doctor::try_sampler(&mut facts, &args.roots);
             doctor::run(&args, &facts, &mut io::stdout().lock())
         }
     }

@@ -12,6 +12,7 @@ use super::rate::rate;
 use super::units::{INTERVAL_NAMES, bytes, prefix, share};
 use crate::bursts::follow::Glob;
 use crate::bursts::sessions::Wish;
+use crate::kernel::sampler::Marks;
 
 /// The burst sampler's settings.
 #[derive(Clone, Debug, PartialEq)]
@@ -39,6 +40,7 @@ pub(super) fn check(reader: &mut Reader) -> Option<Bursts> {
         line_rates: reader.list("bursts.line_rates", limits::GLOBS, "write [\"eth*=100Gbit\"]", line_rate),
         regions: reader.list("bursts.regions", limits::REGIONS, "write [\"10.0.0.0/8\", \"2001:db8::/32\"]", prefix),
         suspected: reader.switch("bursts.suspected", false),
+        marks: if reader.switch("bursts.mark_retransmits", false) { Marks::Set } else { Marks::Ignored },
     };
     let memory = "write a size from \"1MiB\" to \"1GiB\"";
     let keep_bytes = "write a size from \"16MiB\" to \"1TiB\"";

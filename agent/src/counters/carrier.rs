@@ -3,7 +3,7 @@
 //! The kernel counts each change itself, so that none is missed however many come at once; its messages say when. One
 //! that found no room in the socket costs the times of the changes in it, which are then those of the next look.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io::{self, PipeReader, PipeWriter};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -137,6 +137,8 @@ fn look(channel: &Channel, devices: &Mutex<Devices>) -> io::Result<()> {
     let answers = channel.list(RTM_GETLINK, &request(0))?;
     let now = UtcNs(realtime_ns());
     let mut devices = lock(devices);
+    let listed: BTreeSet<u32> = answers.iter().filter_map(|answer| heard(answer)).map(|heard| heard.ifindex).collect();
+    devices.0.retain(|ifindex, _| listed.contains(ifindex));
     for heard in answers.iter().filter_map(|answer| heard(answer)) {
         devices.take(heard, now);
     }
@@ -211,12 +213,15 @@ impl Devices {
 
 impl Device {
     fn take(&mut self, name: String, carrier: Carrier, at: UtcNs) {
-        let before = std::mem::replace(&mut self.now, carrier);
-        let (ups, downs) = (carrier.ups.wrapping_sub(before.ups), carrier.downs.wrapping_sub(before.downs));
-        // An index is given again only after a long time; its counts may then be smaller.
-        let same = ups < u32::MAX / 2 && downs < u32::MAX / 2;
+        let grown = |now: u32, before: u32| Some(now.wrapping_sub(before)).filter(|grown| *grown < u32::MAX / 2);
+        let ups = grown(carrier.ups, self.now.ups);
+        let (Some(ups), Some(downs)) = (ups, grown(carrier.downs, self.now.downs)) else {
+            // A message that waited while the device was asked: what it tells is known.
+            return;
+        };
+        self.now = carrier;
         self.name = name;
-        if same && (ups, downs) != (0, 0) {
+        if (ups, downs) != (0, 0) {
             self.changes.push_back(Change { at, up: carrier.up, ups, downs });
             if self.changes.len() > limits::CARRIER_CHANGES {
                 self.changes.pop_front();
@@ -278,7 +283,9 @@ mod tests {
         assert_eq!(changes(&[new(1, 5, 4), (RTM_NEWLINK, None), (99, Some((0, 9, 9)))]), []);
         // Another device under the same index.
         assert_eq!(changes(&[new(1, 5, 4), (RTM_DELLINK, Some((0, 5, 5))), new(1, 1, 0)]), []);
-        assert_eq!(changes(&[new(1, 5, 4), new(1, 1, 0)]), []);
+        // The device was asked before the messages of its changes were taken.
+        let late = [new(1, 5, 4), new(1, 7, 6), new(0, 5, 5), new(1, 6, 5), new(0, 6, 6), new(1, 7, 6), new(0, 7, 7)];
+        assert_eq!(changes(&late), [(1, true, 2, 2), (6, false, 0, 1)]);
     }
 
     #[test]

@@ -246,6 +246,7 @@ impl<S: Source> State<S> {
     fn health(&self) -> Health {
         let mut health = health(&self.source.hooks());
         health.reasons.extend(self.bursts.iter().flat_map(Bursts::degraded));
+        health.notes.extend(self.bursts.iter().flat_map(Bursts::notes));
         health
     }
 
@@ -335,6 +336,7 @@ impl<S: Source> State<S> {
             degraded: degraded(&hooks).into_iter().chain(self.bursts.iter().flat_map(Bursts::degraded)).collect(),
             netdevs: self.bursts.as_ref().map(|bursts| bursts.live(UtcNs(realtime_ns()))).unwrap_or_default(),
             idle: idle(&hooks),
+            notes: self.bursts.iter().flat_map(Bursts::notes).collect(),
             calls,
             failures,
             probes,

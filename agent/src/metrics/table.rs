@@ -99,8 +99,16 @@ table! {
         "Packets on the wire that passed the kernel's stack (tc): segments of what it handles as one.";
     NetdevRetransmits, Counter, "fabricscope_netdev_retransmitted_bytes_total", ["netdev", "direction"],
         "TCP payload bytes sent again (tx), or suspected of it (rx, where that is looked for).";
+    NetdevRetransmitSegments, Counter, "fabricscope_netdev_retransmitted_segments_total", ["netdev", "direction"],
+        "TCP segments with payload sent again (tx), or suspected of it (rx, where that is looked for).";
+    NetdevMarked, Counter, "fabricscope_netdev_marked_bytes_total", ["netdev", "direction"],
+        "TCP payload bytes that carry the mark of what was sent again: given here (tx), or received (rx). Only where bursts.mark_retransmits is on.";
+    NetdevMarkedSegments, Counter, "fabricscope_netdev_marked_segments_total", ["netdev", "direction"],
+        "TCP segments that carry the mark of what was sent again: given here (tx), or received (rx). Only where bursts.mark_retransmits is on.";
     NetdevCeBytes, Counter, "fabricscope_netdev_ce_bytes_total", ["netdev", "direction"],
-        "Bytes of packets that carry the mark \"congestion experienced\" (ECN CE), in buckets that were read.";
+        "Bytes of packets that carry the mark \"congestion experienced\" (ECN CE).";
+    NetdevCePackets, Counter, "fabricscope_netdev_ce_packets_total", ["netdev", "direction"],
+        "Packets on the wire that carry the mark \"congestion experienced\" (ECN CE).";
     Bursts, Counter, "fabricscope_bursts_total", ["netdev", "direction"],
         "Bursts that have ended: runs of buckets above the configured share of line rate.";
     BurstTime, Counter, "fabricscope_burst_seconds_total", ["netdev", "direction"],
@@ -109,6 +117,16 @@ table! {
         "The share of line rate in the fullest bucket of the last 15 seconds.";
     BucketsLost, Counter, "fabricscope_netdev_buckets_lost_total", ["netdev"],
         "Time buckets that were overwritten before the agent read them, or found its queue full. 0 means that what is shown is complete.";
+    MarksRetransmits, Gauge, "fabricscope_tcp_retransmits_marked", [],
+        "1 if this host marks the TCP segments that it sends again (bursts.mark_retransmits), which changes packets; 0 if not.";
+    TcpRetransmits, Counter, "fabricscope_tcp_retransmit_events_total", [],
+        "Times that TCP sent something again, as the kernel's own tracepoint tells, all network namespaces together.";
+    TcpRetransmitSegments, Counter, "fabricscope_tcp_retransmit_segments_total", [],
+        "TCP segments that it sent again then, those without payload (SYN, FIN) too.";
+    TcpRetransmitBytes, Counter, "fabricscope_tcp_retransmit_bytes_total", [],
+        "Payload bytes of these segments.";
+    TcpRetransmitFailures, Counter, "fabricscope_tcp_retransmit_failures_total", [],
+        "Times that TCP tried to send something again and could not; absent where the kernel's tracepoint does not tell.";
     CmEvents, Counter, "fabricscope_cm_events_total", ["event"],
         "Events of the RDMA connection manager.";
     DeviceEvents, Counter, "fabricscope_device_events_total", ["device", "port", "event"],

@@ -8,6 +8,7 @@ mod bursts_iperf;
 mod bursts_kernel;
 mod bursts_kernel_others;
 mod bursts_last;
+mod bursts_marks;
 mod bursts_pattern;
 mod bursts_show;
 mod counters;

@@ -1,10 +1,11 @@
 //! The agent on real kernels with soft-RoCE: one machine for each kernel and scenario, read by several tests.
 
-#![expect(clippy::unwrap_used, reason = "a step that fails is a failed test")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a step that fails is a failed test")]
 
 mod bare;
 mod bursts;
 mod bursts_roce;
+mod bursts_tcp;
 mod calls;
 mod counters;
 mod daemon;
@@ -28,8 +29,8 @@ macro_rules! kernels {
             use tests::scenario::Run;
 
             use crate::{
-                bare, bursts, bursts_roce, calls, counters, daemon, drivers, health, leftovers, load, nic, notices, pause, programs,
-                reload, requests, sources,
+                bare, bursts, bursts_roce, bursts_tcp, calls, counters, daemon, drivers, health, leftovers, load, nic,
+                notices, pause, programs, reload, requests, sources,
             };
 
             static FACTS: Run = Run::new($kernel, &calls::FACTS);
@@ -49,6 +50,7 @@ macro_rules! kernels {
             static NIC: Run = Run::new($kernel, &nic::SCENARIO);
             static ROCE: Run = Run::new($kernel, &bursts_roce::SCENARIO);
             static BURSTS: bursts::Run = bursts::Run::new($kernel);
+            static TCP: bursts_tcp::Run = bursts_tcp::Run::new($kernel);
 
             kernels!(@tests
                 known_calls_end_as_the_table_says: calls::facts(&FACTS),
@@ -131,6 +133,10 @@ macro_rules! kernels {
                 sampled_packets_are_all_there_are: bursts::conserved(&BURSTS),
                 tunnels_add_their_headers: bursts::packed(&BURSTS),
                 bytes_sent_again_are_those_of_the_socket: bursts::sent_again(&BURSTS),
+                marks_of_a_switch_are_counted_as_it_counts_them: bursts_tcp::marked(&TCP),
+                marks_of_a_lossy_switch_are_told_from_losses: bursts_tcp::marked_and_lost(&TCP),
+                retransmits_are_those_of_the_kernel: bursts_tcp::sent_again(&TCP),
+                retransmits_arrive_marked_and_unharmed: bursts_tcp::marked_again(&TCP),
                 the_sampler_attaches_by_what_the_kernel_has: bursts::means(&BURSTS),
                 nothing_is_left_after_the_end: leftovers::ended(&LEFTOVERS),
                 halting_removes_what_a_killed_agent_left: leftovers::halted(&LEFTOVERS),

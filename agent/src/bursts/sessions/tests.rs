@@ -11,6 +11,7 @@ fn wish(netdevs: &[&str]) -> Wish {
         line_rates: Vec::new(),
         regions: Vec::new(),
         suspected: false,
+        marks: Marks::Ignored,
     }
 }
 

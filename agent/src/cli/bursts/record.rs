@@ -22,7 +22,7 @@ use crate::config::units::{INTERVAL_NAMES, prefix};
 use crate::host::kernel::KernelFacts;
 use crate::host::links::Link;
 use crate::host::roots::Roots;
-use crate::kernel::sampler::{Options, Prefix};
+use crate::kernel::sampler::{Marks, Options, Prefix};
 
 /// Sample a network device for a fixed number of samples, and write a file
 ///
@@ -125,6 +125,7 @@ fn plan(args: &RecordArgs, link: &Link) -> Plan {
         clsact: false,
         sketch: true,
         suspected: args.suspected,
+        marks: Marks::Ignored,
         regions: args.regions.clone(),
     };
     Plan { options, line_rate: args.line_rate.or(link.speed), start: args.start_at, samples: args.samples }

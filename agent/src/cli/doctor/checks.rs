@@ -138,6 +138,20 @@ pub(super) const CHECKS: &[Check] = &[
         mend: "name devices in bursts.netdevs; those without a speed need bursts.line_rates for bursts",
     },
     Check {
+        name: "retransmit trace",
+        needed_for: "holding the sampler's count of what TCP sends again against the kernel's own",
+        costs: "retransmits are counted by the sampler alone",
+        run: sampler::retransmissions,
+        mend: "grant CAP_BPF and CAP_PERFMON; needs the tracepoint tcp:tcp_retransmit_skb",
+    },
+    Check {
+        name: "retransmit marks",
+        needed_for: "packets that leave as they were made",
+        costs: "a reserved bit is set in TCP segments that are sent again",
+        run: sampler::marking,
+        mend: "intended if bursts.mark_retransmits is on in the agent's configuration; else remove it there",
+    },
+    Check {
         name: "preemption",
         needed_for: "choosing a return hook that misses nothing",
         costs: "the hook for preempting kernels is used, which is always right",

@@ -66,6 +66,8 @@ fn healthy() -> HostFacts {
         traceable: Some(true),
     };
     HostFacts {
+        marking: Some(Ok(0)),
+        retransmissions: Some(Ok(true)),
         netdevs: Some(vec![crate::bursts::fake::link(2, "eth0"), crate::bursts::fake::link(3, "eth1")]),
         kernel,
         rdma,

@@ -135,6 +135,9 @@ impl<W: Write> Screen<'_, W> {
         for (number, why) in status.degraded.iter().enumerate() {
             self.line(if number == 0 { "degraded" } else { "" }, YELLOW, why)?;
         }
+        for (number, note) in status.notes.iter().enumerate() {
+            self.line(if number == 0 { "note" } else { "" }, YELLOW, note)?;
+        }
         if status.losses.is_empty() {
             self.line("lost", GREEN, "nothing")?;
         }

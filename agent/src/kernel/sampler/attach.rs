@@ -9,9 +9,9 @@ use anyhow::{Context as _, bail};
 use super::super::sys::ProgramAccount;
 use super::clsact::{self, Clsact};
 use super::netlink::Netlink;
-use super::object::{Cpus, Object, PROGRAMS, link_header};
-use super::rings::TotalsMap;
+use super::object::{Cpus, Object, link_header, programs};
 use super::tcx::TcxLink;
+use super::totals::TotalsMap;
 use super::{INTERVALS, Means, Options, Rings};
 use crate::host::roots::Roots;
 
@@ -109,14 +109,14 @@ fn device_type(netlink: &Netlink, options: &Options) -> anyhow::Result<u16> {
 
 /// Attaches both programs: by TCX where the kernel has it, since that goes with the process, else by clsact.
 fn attach(object: &mut Object, options: &Options, netlink: Netlink) -> anyhow::Result<([Means; 2], Hold)> {
-    let tcx = if options.clsact { Err("as was asked for".to_owned()) } else { tcx(object, options.ifindex)? };
+    let tcx = if options.clsact { Err("as was asked for".to_owned()) } else { tcx(object, options)? };
     let why = match tcx {
         Ok(links) => return Ok(([Means::Tcx, Means::Tcx], Hold::Tcx(links))),
         Err(why) => why,
     };
     let context = |step: &str| format!("{step} {} by clsact (not by TCX: {why})", options.netdev);
     let mut clsact = Clsact::new(netlink, options.ifindex).with_context(|| context("preparing"))?;
-    for (name, egress) in PROGRAMS.into_iter().zip([false, true]) {
+    for (name, egress) in programs(options.marks).into_iter().zip([false, true]) {
         let program = object.program(name)?.fd().with_context(|| format!("the program {name}"))?;
         let program = u32::try_from(program.as_fd().as_raw_fd()).context("a descriptor")?;
         clsact.add(egress, program).with_context(|| context(&format!("attaching {name} to")))?;
@@ -125,11 +125,11 @@ fn attach(object: &mut Object, options: &Options, netlink: Netlink) -> anyhow::R
 }
 
 /// Attaches both programs by TCX, or none: says why not.
-fn tcx(object: &mut Object, ifindex: u32) -> anyhow::Result<Result<[TcxLink; 2], String>> {
-    let [rx, tx] = PROGRAMS;
+fn tcx(object: &mut Object, options: &Options) -> anyhow::Result<Result<[TcxLink; 2], String>> {
+    let [rx, tx] = programs(options.marks);
     let mut link = |name: &str, egress: bool| {
         let program = object.program(name)?.fd().with_context(|| format!("the program {name}"))?;
-        anyhow::Ok(TcxLink::new(program.as_fd(), ifindex, egress))
+        anyhow::Ok(TcxLink::new(program.as_fd(), options.ifindex, egress))
     };
     let links = (link(rx, false)?, link(tx, true)?);
     Ok(match links {

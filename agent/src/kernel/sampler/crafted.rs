@@ -6,9 +6,10 @@ use agent_common::bucket::{ETHERNET_HEADER, IPOIB_HEADER, Totals, direction};
 use analysis::series::DurationNs;
 
 use super::super::sys;
-use super::object::{Cpus, Object, PROGRAMS};
-use super::rings::{Rings, TotalsMap};
-use super::{Options, Prefix, Slot};
+use super::object::{Cpus, Object, programs};
+use super::rings::Rings;
+use super::totals::TotalsMap;
+use super::{Marks, Options, Prefix, Slot};
 use crate::host::roots::Roots;
 
 const BPF_PROG_TEST_RUN: libc::c_long = 10;
@@ -175,6 +176,7 @@ fn options() -> Options {
         slots: SLOTS,
         clsact: false,
         suspected: false,
+        marks: Marks::Ignored,
         sketch: true,
         regions: Vec::new(),
     }
@@ -192,7 +194,7 @@ fn run(case: &Case, way: u32) -> (Totals, bool) {
     let packet = case.packet();
     let mut context = [0_u32; CONTEXT];
     (context[GSO_SIZE], context[GSO_SEGS]) = case.segments_of;
-    let program = object.program(PROGRAMS[way as usize]).unwrap().fd().unwrap();
+    let program = object.program(programs(Marks::Ignored)[way as usize]).unwrap().fd().unwrap();
     let mut attr = TestRun {
         prog_fd: u32::try_from(program.as_fd().as_raw_fd()).unwrap(),
         data_size_in: u32::try_from(packet.len()).unwrap(),
@@ -244,7 +246,7 @@ fn what_no_device_here_has_is_counted_as_the_wire_carries_it() {
     for case in CASES {
         for way in [direction::RX, direction::TX] {
             let (totals, is_flow) = run(case, way);
-            let name = format!("{} ({})", case.name, PROGRAMS[way as usize]);
+            let name = format!("{} ({})", case.name, programs(Marks::Ignored)[way as usize]);
             assert_eq!((totals.segments, totals.wire_bytes), case.expected, "{name}");
             let whole = (1, case.packet().len() as u64, 0, 0);
             assert_eq!((totals.skbs, totals.skb_bytes, totals.unparsed, totals.no_ring), whole, "{name}");

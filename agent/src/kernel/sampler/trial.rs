@@ -6,7 +6,7 @@ use std::thread;
 use analysis::series::DurationNs;
 use anyhow::{Context as _, anyhow};
 
-use super::{Means, Options, Sampler};
+use super::{Marks, Means, Options, Sampler};
 
 /// The loopback device of a new network namespace.
 const LOOPBACK: (u32, &str) = (1, "lo");
@@ -30,7 +30,8 @@ pub(crate) fn trial() -> anyhow::Result<Means> {
 fn options(clsact: bool) -> Options {
     let (ifindex, netdev) = (LOOPBACK.0, LOOPBACK.1.to_owned());
     let (interval, regions) = (DurationNs(1_000_000), Vec::new());
-    Options { ifindex, netdev, interval, slots: SLOTS, clsact, suspected: false, sketch: true, regions }
+    let marks = Marks::Ignored;
+    Options { ifindex, netdev, interval, slots: SLOTS, clsact, suspected: false, sketch: true, marks, regions }
 }
 
 /// Runs this on a thread in a network namespace of its own, which goes with the thread.
