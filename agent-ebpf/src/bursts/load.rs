@@ -9,8 +9,8 @@ use aya_ebpf::helpers::generated::bpf_skb_load_bytes;
 /// Headers that lie further inside are left to the helper.
 const NEAR: u32 = 0x3ff;
 
-/// Types of which every bit pattern is a value, and how they are read where they lie. More than one byte: of the first
-/// byte of a packet alone the verifier cannot tell that it is there.
+/// Types of which every bit pattern is a value, and how they are read where they lie. Of the first byte of a packet
+/// alone the verifier cannot tell that it is there: that one is read with others.
 pub(crate) trait Plain: Sized {
     /// # Safety
     ///
@@ -32,6 +32,14 @@ impl Plain for u16 {
             );
         }
         value as u16
+    }
+}
+
+impl<const N: usize> Plain for [u8; N] {
+    #[inline(always)]
+    unsafe fn lie(at: usize) -> Self {
+        // SAFETY: the caller answers for it; bytes lie at any address.
+        unsafe { (at as *const Self).read() }
     }
 }
 

@@ -175,8 +175,7 @@ impl Account {
         self.gone.iter_mut().zip(&mut self.last).for_each(|(gone, last)| bury(gone, last));
     }
 
-    /// Fewer packets than the last time are of programs that have just been attached, should their end not have been
-    /// told: those before have gone.
+    /// Fewer packets than the last time are of new programs, where the end of those before was not told.
     fn total(&mut self, totals: &[Totals; 2]) {
         for (((way, gone), last), now) in self.ways.iter_mut().zip(&mut self.gone).zip(&mut self.last).zip(totals) {
             if now.skbs < last.skbs {
@@ -347,9 +346,8 @@ mod tests {
     #[test]
     fn a_clock_that_is_set_back_ends_a_burst() {
         let mut account = Account::default();
-        let mut sizes = <[Sizes; 2]>::default();
-        account.take(&series(9_000, "..##"), None, Share::DEFAULT, &mut sizes);
-        account.take(&series(1_000, "##.."), None, Share::DEFAULT, &mut sizes);
+        account.take(&series(9_000, "..##"), None, Share::DEFAULT, &mut Default::default());
+        account.take(&series(1_000, "##.."), None, Share::DEFAULT, &mut Default::default());
         assert_eq!(account.ways[0].bursts, 2);
     }
 
@@ -380,9 +378,8 @@ mod tests {
         assert_eq!(account.last_second(at(6_500)).bytes, [1_000_000, 0]);
         assert_eq!(account.peak(at(19_500)), [8_000_000_000, 0]);
         assert_eq!(account.peak(at(21_000)), [0, 0]);
-        let mut sizes = <[Sizes; 2]>::default();
         for second in 6..100 {
-            account.take(&series(second * 1_000, "#"), None, Share::DEFAULT, &mut sizes);
+            account.take(&series(second * 1_000, "#"), None, Share::DEFAULT, &mut Default::default());
         }
         assert!(account.recent.len() <= RECENT);
     }
