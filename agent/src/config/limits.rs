@@ -243,6 +243,12 @@ pub(crate) const RECORDER_END: Duration = Duration::from_secs(3);
 
 const _: () = assert!(PIECE_SAMPLES <= FILE_SAMPLES && FILE_SAMPLES <= SAMPLES_PER_FILE);
 
+/// Counters of one source that are sampled fast; further ones are left out and named.
+pub(crate) const COUNTER_COLUMNS: usize = 256;
+
+/// Values of counters in one file: 256 MiB once read.
+pub(crate) const COUNTER_CELLS: u64 = 1 << 25;
+
 /// Samples that one command reads from all its files: more than an hour of 1 ms, 832 MiB.
 pub(crate) const SHOWN_SAMPLES: usize = 1 << 22;
 

@@ -72,14 +72,15 @@ fn a_day_stays_within_the_budget_of_the_disk() {
     let (mut day_samples, mut day_bytes) = (0, 0);
     for hour in 0..24 {
         let series = minute(hour * 60, hour < 8);
-        let bytes = file::pack(&series).unwrap();
-        let (samples, length) = (series.samples.len() as u64, bytes.len() as u64);
+        let samples = series.samples.len() as u64;
+        let bytes = file::pack(&series.into()).unwrap();
+        let (samples, length) = (samples, bytes.len() as u64);
         let each = length as f64 / samples as f64;
         println!("hour {hour}: {samples} samples a minute, {length} bytes, {each:.1} bytes a sample");
         assert!(each < 24.0, "{each}");
         for minute in hour * 60..hour * 60 + 60 {
             let start = UtcNs(1_767_225_600_000_000_000).after(DurationNs(minute * MINUTE * MS));
-            disk.put("eth0", start, &bytes, start).unwrap();
+            disk.put("bursts-eth0", start, &bytes, start).unwrap();
         }
         (day_samples, day_bytes) = (day_samples + 60 * samples, day_bytes + 60 * length);
         let on_disk: u64 =
