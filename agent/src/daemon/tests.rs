@@ -78,7 +78,18 @@ async fn start(log: impl Write + Send + 'static, summary: Option<Summary>, run_f
     let info = fake::info();
     let log = Log::new(config.fold_window, &info, log).unwrap();
     let (signals, receiver) = mpsc::channel(1);
-    let setup = Setup { source, config, bursts: None, info, log, summary, counters: None, run_for, signals: receiver };
+    let setup = Setup {
+        source,
+        config,
+        bursts: None,
+        info,
+        log,
+        summary,
+        counters: None,
+        fast: None,
+        run_for,
+        signals: receiver,
+    };
     let (daemon, handle, asker) = Daemon::new(setup);
     let listener = http::bind("127.0.0.1:0".parse().unwrap()).await.unwrap();
     let address = listener.local_addr().unwrap();

@@ -16,6 +16,7 @@ use analysis::series::UtcNs;
 
 use crate::bursts::state::Bursts;
 use crate::config::limits;
+use crate::counters::fast;
 use crate::counters::service::Latest;
 use crate::daemon::handle::{Info, Loss};
 use crate::host::rdma::{RdmaDevice, RdmaFacts};
@@ -49,6 +50,8 @@ pub(crate) struct Reading<'a> {
     pub(crate) bursts: Option<&'a Bursts>,
     /// NIC and RDMA counters; `None` while there is no reading, or none that is recent.
     pub(crate) counters: Option<&'a Latest>,
+    /// Sources of counters that are sampled fast.
+    pub(crate) fast: &'a [fast::Status],
     /// What was lost.
     pub(crate) losses: &'a [Loss],
     /// Signatures that had to make room in the log.
@@ -81,6 +84,7 @@ impl Metrics {
             counters::add(&mut page, &mut self.seats, latest);
             health::add_resources(&mut page, &mut self.seats, &latest.readout.resources);
         }
+        counters::add_fast(&mut page, reading.fast);
         self.verbs_measured |= is_measured(reading.hooks, Subject::Verbs);
         if self.verbs_measured {
             verbs::add_from_zero(&mut page, &mut self.seats, reading.devices);

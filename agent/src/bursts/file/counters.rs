@@ -24,8 +24,11 @@ use crate::config::limits;
 /// The key of everything that is said once, in JSON.
 const META_KEY: &str = "fabricscope.counters";
 
+/// What stands in such a column.
+type Text = fn(&CounterSamples) -> &str;
+
 /// The columns in front of the counters': texts that are the same in each row, the port, and the two of time.
-const TEXTS: [(&str, fn(&CounterSamples) -> &str); 4] = [
+const TEXTS: [(&str, Text); 4] = [
     ("host", |samples| &samples.host),
     ("device", |samples| &samples.device),
     ("netdev", |samples| &samples.netdev),

@@ -18,6 +18,7 @@ pub(super) fn page_with(netdevs: u32, snapshot: Option<&Snapshot>, hooks: &[Hook
         devices,
         bursts,
         counters: None,
+        fast: &[],
         losses,
         signatures_evicted: 0,
     };
