@@ -10,6 +10,7 @@ mod bursts_pattern;
 mod bursts_show;
 mod counters;
 mod daemon;
+mod fast;
 mod kernel;
 mod output;
 mod packaged;

@@ -9,6 +9,7 @@ mod calls;
 mod counters;
 mod daemon;
 mod drivers;
+mod fast;
 mod health;
 mod leftovers;
 mod load;
@@ -27,7 +28,7 @@ macro_rules! kernels {
             use tests::scenario::Run;
 
             use crate::{
-                bare, bursts, bursts_roce, calls, counters, daemon, drivers, health, leftovers, load, nic, notices, pause, programs,
+                bare, bursts, bursts_roce, calls, counters, daemon, drivers, fast, health, leftovers, load, nic, notices, pause, programs,
                 reload, requests,
             };
 
@@ -42,6 +43,7 @@ macro_rules! kernels {
             static NOTICES: Run = Run::new($kernel, &notices::SCENARIO);
             static RELOAD: Run = Run::new($kernel, &reload::SCENARIO);
             static PAUSE: Run = Run::new($kernel, &pause::SCENARIO);
+            static FAST: Run = Run::new($kernel, &fast::SCENARIO);
             static COUNTERS: Run = Run::new($kernel, &counters::SCENARIO);
             static BARE: Run = Run::new($kernel, &bare::SCENARIO);
             static NIC: Run = Run::new($kernel, &nic::SCENARIO);
@@ -96,6 +98,9 @@ macro_rules! kernels {
                 counters_wrap_and_begin_again: pause::wraps_and_resets(&PAUSE),
                 counters_that_fail_do_so_alone: pause::fails_alone(&PAUSE),
                 a_device_that_answers_errors_is_left_alone: pause::left_alone(&PAUSE),
+                fast_samples_measure_what_was_set: fast::occupancy(&FAST),
+                fast_samples_are_finer_than_sysfs: fast::finer_than_sysfs(&FAST),
+                slow_and_lost_sources_are_told: fast::told(&FAST),
                 without_type_information_hooks_attach_by_other_means: bare::means(&BARE),
                 without_type_information_failures_are_named_alike: bare::failures(&BARE),
                 without_type_information_probes_are_told_apart: bare::probes(&BARE),

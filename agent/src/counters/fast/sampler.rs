@@ -71,6 +71,8 @@ struct Sampled {
     /// When it is read next, and when the last reading was that was new, by `CLOCK_MONOTONIC`.
     due: u64,
     last: Option<u64>,
+    /// What has grown since then.
+    carried: Vec<Option<u64>>,
     /// Samples since the last piece, their times by `CLOCK_MONOTONIC`.
     pending: CounterSamples,
     /// The longest that a reading took since then.
@@ -220,6 +222,7 @@ impl Sampled {
             pace,
             due: now,
             last: None,
+            carried: Vec::new(),
             pending,
             longest: 0,
             readings: 0,
@@ -260,7 +263,7 @@ impl Sampled {
                 self.failed = 0;
                 self.failing = None;
                 self.longest = self.longest.max(took);
-                self.take(before.saturating_add(took / 2), reading);
+                self.take(before.saturating_add(took / 2), took, reading);
             }
             Err(error) => return self.fail(&error, after),
         }
@@ -276,18 +279,26 @@ impl Sampled {
         self.due = self.due.saturating_add((after.saturating_sub(self.due) / pace + 1).saturating_mul(pace));
     }
 
-    fn take(&mut self, at: u64, reading: Reading) {
-        let (Reading::Grown(growth), Some(start)) = (reading, self.last) else {
+    /// Takes a reading of this time, which is known to half of what the reading `took`.
+    fn take(&mut self, at: u64, took: u64, reading: Reading) {
+        let (Reading::Grown(mut growth), Some(start)) = (reading, self.last) else {
             self.last = Some(at);
+            self.carried.clear();
             return;
         };
         let length = at.saturating_sub(start);
-        let moved = growth.iter().any(|growth| *growth != Some(0));
+        let moved = growth.iter().chain(&self.carried).any(|growth| *growth != Some(0));
         let kept = !self.fast.keeps.is_zero() && length <= ns(self.fast.keeps.saturating_add(TICKS));
-        // What the source has kept, or nothing that moved: that is known when it would have shown something new.
-        if length == 0 || !moved && kept {
+        for (growth, carried) in growth.iter_mut().zip(&self.carried) {
+            *growth = growth.zip(*carried).map(|(growth, carried)| growth.saturating_add(carried));
+        }
+        // What the source has kept, or nothing that moved: that is known when it would have shown something new. And
+        // where the thread was held up nobody knows when in that time the source answered: the sample goes on.
+        if length == 0 || !moved && kept || took > length / u64::from(limits::FAST_SHARE) {
+            self.carried = growth;
             return;
         }
+        self.carried.clear();
         if moved {
             self.pending.push(When { start: raw(start), length: DurationNs(length) }, growth);
         }
@@ -298,6 +309,7 @@ impl Sampled {
     /// What fails has no samples until it answers again; what is gone or has other names is looked for.
     fn fail(&mut self, error: &io::Error, now: u64) {
         self.last = None;
+        self.carried.clear();
         if matches!(error.raw_os_error(), Some(libc::ENODEV | libc::ENOENT | libc::EAGAIN)) {
             self.stale = true;
             return;

@@ -261,6 +261,22 @@ fn a_slow_source_is_read_more_seldom_says_so_and_comes_back() {
 }
 
 #[test]
+fn a_reading_that_was_held_up_ends_no_sample() {
+    let host = Host::new(Answer { ramp: 500, takes: 10 * US, ..Answer::default() });
+    let mut sampler = host.sampler(MS);
+    host.pass(&mut sampler, 50, |_| {});
+    host.change(|answer| answer.takes = 5 * MS);
+    sampler.turn();
+    host.change(|answer| answer.takes = 10 * US);
+    host.pass(&mut sampler, 50, |_| {});
+    let piece = one(sampler.flush());
+    let odd: Vec<_> = piece.when.iter().filter(|when| when.length.0 != MS).collect();
+    assert!(odd.len() == 1 && odd[0].length.0 > 5 * MS, "{odd:?}");
+    let share = |at: usize| growth(&piece)[at].unwrap() as f64 / (piece.when[at].length.0 as f64 / MS as f64);
+    assert!((0..piece.when.len()).all(|at| (share(at) - 500.0).abs() < 2.0), "{piece:?}");
+}
+
+#[test]
 fn a_reset_makes_one_sample_unknown() {
     let host = Host::new(Answer { ramp: 100, base: 1_000_000, ..Answer::default() });
     let mut sampler = host.sampler(10 * MS);
