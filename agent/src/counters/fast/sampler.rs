@@ -288,13 +288,14 @@ impl Sampled {
         };
         let length = at.saturating_sub(start);
         let moved = growth.iter().chain(&self.carried).any(|growth| *growth != Some(0));
-        let kept = !self.fast.keeps.is_zero() && length <= ns(self.fast.keeps.saturating_add(TICKS));
+        let keeps = self.fast.keeps;
+        let kept = !keeps.is_zero() && length <= ns(keeps.saturating_add(TICKS));
         for (growth, carried) in growth.iter_mut().zip(&self.carried) {
             *growth = growth.zip(*carried).map(|(growth, carried)| growth.saturating_add(carried));
         }
         // What the source has kept, or nothing that moved: that is known when it would have shown something new. And
         // where the thread was held up nobody knows when in that time the source answered: the sample goes on.
-        if length == 0 || !moved && kept || took > length / u64::from(limits::FAST_SHARE) {
+        if length == 0 || length < ns(keeps) || !moved && kept || took > length / u64::from(limits::FAST_SHARE) {
             self.carried = growth;
             return;
         }
