@@ -30,9 +30,13 @@ pub mod constant {
     pub const SUSPECTED: &str = "SUSPECTED";
     /// `u32`: 1 to tell peers by the prefixes of the region.
     pub const REGIONAL: &str = "REGIONAL";
+    /// `u32`: 0 to leave the sketch of flows out, which only measuring its cost asks for.
+    pub const SKETCHED: &str = "SKETCHED";
     /// `u32`: bytes from a `struct tcp_sock` to its queue of segments that came out of order, from the running kernel's
     /// BTF; `u32::MAX` if unknown.
     pub const OUT_OF_ORDER: &str = "OUT_OF_ORDER";
+    /// `u32`: 1 to look for the mark ([`RETRANSMIT_MARK`](super::RETRANSMIT_MARK)) in received segments.
+    pub const MARKED: &str = "MARKED";
 }
 
 /// Bytes of the header of an Ethernet device.
@@ -54,6 +58,11 @@ pub const SLOTS: u32 = 512;
 
 /// Slots of a ring where many devices are sampled. A power of two.
 pub const SLOTS_MANY: u32 = 256;
+
+/// The mark of a TCP segment that is sent again, in the byte of the TCP header that holds its length: the first of the
+/// three reserved bits, which receivers must ignore (RFC 9293, section 3.1). The last one's neighbour, once NS, is in use
+/// by now (RFC 9768), so this is the one that will be given a meaning last.
+pub const RETRANSMIT_MARK: u8 = 0x08;
 
 /// The number of a bucket that is being cleared, or was never written: no bucket of a running clock.
 pub const NO_SEQUENCE: u64 = 0;
@@ -119,9 +128,22 @@ pub struct Totals {
     pub rotations: u64,
     /// Payload bytes counted as sent again.
     pub retransmit_bytes: u64,
+    /// TCP segments counted as sent again, those without payload (SYN, FIN) not among them.
+    pub retransmit_segments: u64,
+    /// Packets on the wire with ECN `CE` in the outer IP header.
+    pub ce_packets: u64,
+    /// Their bytes, by the rules of [`Bucket::ce_bytes`].
+    pub ce_bytes: u64,
+    /// Payload bytes of segments that carry [`RETRANSMIT_MARK`]: those that were given it (tx), or came with it (rx,
+    /// where it is looked for).
+    pub marked_bytes: u64,
+    /// Such segments.
+    pub marked_segments: u64,
+    /// Not used: CPUs share no cache line.
+    pub reserved: [u64; 3],
 }
 
-const _: () = assert!(size_of::<Totals>() == 64);
+const _: () = assert!(size_of::<Totals>() == 128);
 
 /// The entry of a bucket in the array of all rings.
 ///

@@ -11,5 +11,6 @@ pub mod health;
 pub mod histogram;
 pub mod hook;
 pub mod record;
+pub mod retransmission;
 pub mod settings;
 pub mod verb;

@@ -85,12 +85,13 @@ impl Series {
     }
 
     /// Only the samples that begin in this span, and what is covered of it. How many lost buckets belong to it is not
-    /// known: at most as many as intervals were not measured in it.
+    /// known: at most as many as intervals were not measured in it, of gaps that lie across its edges too.
     #[must_use]
     pub fn clipped(mut self, span: Span) -> Self {
+        let within = self.window().and_then(|window| window.overlap(span));
         self.samples.retain(|sample| span.start <= sample.start && sample.start < span.end);
         self.covered = self.covered.iter().filter_map(|covered| covered.overlap(span)).collect();
-        let missing = self.window().map_or(0, |window| window.length().0).saturating_sub(self.measured().0);
+        let missing = within.map_or(0, |within| within.length().0).saturating_sub(self.measured().0);
         self.lost = self.lost.min(missing.checked_div(self.interval.0).unwrap_or_default());
         self
     }
@@ -191,7 +192,8 @@ mod tests {
     #[test]
     fn a_part_has_no_more_lost_than_was_not_measured() {
         let time = |samples: u64| UtcNs(START).after(DurationNs(INTERVAL.0 * samples));
-        let rows = [((0, 10), 2), ((1, 4), 0), ((2, 5), 0), ((3, 6), 1), ((20, 30), 0), ((3, 1), 0)];
+        let rows =
+            [((0, 10), 2), ((1, 4), 0), ((2, 5), 1), ((3, 6), 1), ((4, 8), 1), ((5, 8), 0), ((20, 30), 0), ((3, 1), 0)];
         for ((from, to), expected) in rows {
             let part = series("12.4?6.8?9").clipped(Span { start: time(from), end: time(to) });
             assert_eq!(part.lost, expected, "{from} to {to}");

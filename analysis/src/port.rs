@@ -110,6 +110,8 @@ pub struct Detector {
 #[derive(Clone, Copy, Debug)]
 enum Run {
     Port(fn(&CounterSeries, &Limits) -> Verdict<Vec<Evidence>>),
+    /// What happens seldom: it looks at samples that go back further.
+    Link(fn(&CounterSeries, &Limits) -> Verdict<Vec<Evidence>>),
     /// Once for each lane that pause can stop in this direction.
     Lanes(Direction, fn(&CounterSeries, Lane, Direction, &Limits) -> Verdict<Vec<Evidence>>),
 }
@@ -148,7 +150,7 @@ pub const DETECTORS: [Detector; 9] = [
     Detector {
         name: "link_flap",
         help: "the link goes down again and again",
-        run: Run::Port(|series, limits| all(link::flaps(series, &limits.flap), Evidence::Flap)),
+        run: Run::Link(|series, limits| all(link::flaps(series, &limits.flap), Evidence::Flap)),
     },
     Detector {
         name: "loss",
@@ -187,12 +189,14 @@ fn either(one: Verdict<Vec<Evidence>>, other: Verdict<Vec<Evidence>>) -> Verdict
 }
 
 impl Detector {
-    /// What it says of a port's samples: one answer for each lane, or one for the port.
+    /// What it says of a port's samples: one answer for each lane, or one for the port. `link` has the samples of
+    /// [`Counter::LinkDowns`] alone, over a longer time.
     #[must_use]
-    pub fn run(&self, series: &CounterSeries, limits: &Limits) -> Vec<Finding> {
+    pub fn run(&self, series: &CounterSeries, link: &CounterSeries, limits: &Limits) -> Vec<Finding> {
         let say = |lane, verdict| Finding { detector: self.name, lane, verdict };
         match self.run {
             Run::Port(run) => vec![say(None, run(series, limits))],
+            Run::Link(run) => vec![say(None, run(link, limits))],
             Run::Lanes(direction, run) => {
                 let lanes = series.lanes(direction);
                 if lanes.is_empty() {
@@ -208,7 +212,13 @@ impl Detector {
 /// What every detector says of a port's samples.
 #[must_use]
 pub fn findings(series: &CounterSeries, limits: &Limits) -> Vec<Finding> {
-    DETECTORS.iter().flat_map(|detector| detector.run(series, limits)).collect()
+    findings_with_link(series, series, limits)
+}
+
+/// The same, with samples of [`Counter::LinkDowns`] that go back further than the others.
+#[must_use]
+pub fn findings_with_link(series: &CounterSeries, link: &CounterSeries, limits: &Limits) -> Vec<Finding> {
+    DETECTORS.iter().flat_map(|detector| detector.run(series, link, limits)).collect()
 }
 
 #[cfg(test)]

@@ -251,6 +251,8 @@ pub struct Series {
     pub host: String,
     /// The host's boot, by its id; empty if unknown.
     pub boot_id: String,
+    /// The host's rack, as the file names it that the series was read from; empty if unknown.
+    pub rack: String,
     /// The network device.
     pub netdev: String,
     /// The nominal length of a sample.

@@ -13,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { GO_ON = -1, MOST_PROGRAMS = 4096, ETHERNET = 14, IP = 20 };
+enum { GO_ON = -1, MOST_PROGRAMS = 4096, ETHERNET = 14, IP = 20, UDP = 8, TCP = 20 };
 
 // A program that does nothing, or only reads the clock, on both hooks until the input is closed.
 int idle(char **arguments) {
@@ -97,18 +97,42 @@ static void batches(int fd, long count, long datagrams, size_t size) {
     }
 }
 
-// What a run takes of each open program, on a packet of IPv4 with this protocol.
-static void test_runs(const struct account *list, const int *files, size_t count, int protocol, int repeat) {
-    unsigned char packet[ETHERNET + IP + 1400] = {0}, *ip = packet + ETHERNET, *transport = ip + IP;
-    packet[12] = 8;
-    ip[0] = 0x45;
-    ip[2] = (sizeof packet - ETHERNET) >> 8;
-    ip[3] = (sizeof packet - ETHERNET) & 255;
-    ip[8] = 64;
-    ip[9] = (unsigned char)protocol;
-    memcpy(ip + 12, (unsigned char[]){10, 77, 0, 2, 10, 77, 0, 1}, 8);
-    memcpy(transport, (unsigned char[]){0x13, 0x89, 0x13, 0x8a}, 4);
-    if (protocol == IPPROTO_TCP) transport[12] = 0x50, transport[13] = 0x10;
+// Packets of IPv4 that test runs are made on. A tag is one that lies in the packet.
+static const struct shape {
+    const char *name;
+    int protocol, port, tagged;
+} SHAPES[] = {
+    {"udp", IPPROTO_UDP, 5002, 0},  {"tcp", IPPROTO_TCP, 5002, 0},   {"vlan", IPPROTO_UDP, 5002, 1},
+    {"roce", IPPROTO_UDP, 4791, 0}, {"vxlan", IPPROTO_UDP, 4789, 0},
+};
+
+// Puts a header of IPv4 and one of UDP or TCP there; says where they end.
+static unsigned char *headers(unsigned char *at, int protocol, int port) {
+    memset(at, 0, IP + TCP);
+    at[0] = 0x45;
+    at[2] = 1400 >> 8, at[3] = 1400 & 255;
+    at[8] = 64;
+    at[9] = (unsigned char)protocol;
+    memcpy(at + 12, (unsigned char[]){10, 77, 0, 2, 10, 77, 0, 1}, 8);
+    memcpy(at + IP, (unsigned char[]){0x13, 0x89, (unsigned char)(port >> 8), (unsigned char)port}, 4);
+    if (protocol != IPPROTO_TCP) return at + IP + UDP;
+    at[IP + 12] = 0x50, at[IP + 13] = 0x10;
+    return at + IP + TCP;
+}
+
+// What a run takes of each open program, on a packet of this shape.
+static void test_runs(const struct account *list, const int *files, size_t count, const struct shape *shape, int repeat) {
+    unsigned char packet[1434] = {0}, *at = packet + ETHERNET;
+    if (shape->tagged) {
+        memcpy(packet + 12, (unsigned char[]){0x81, 0, 0, 7, 8, 0}, 6);
+        at += 4;
+    } else {
+        packet[12] = 8;
+    }
+    at = headers(at, shape->protocol, shape->port);
+    // A request to write that expects an answer to it; a frame within, after the header of VXLAN.
+    if (shape->port == 4791) at[0] = 0x0a;
+    if (shape->port == 4789) at[8 + 12] = 8, headers(at + 8 + ETHERNET, IPPROTO_UDP, 5002);
     for (size_t i = 0; i < count; i++) {
         if (files[i] < 0) continue;
         union bpf_attr attribute = {0};
@@ -117,8 +141,8 @@ static void test_runs(const struct account *list, const int *files, size_t count
         attribute.test.data_size_in = sizeof packet;
         attribute.test.repeat = (uint32_t)repeat;
         if (bpf(BPF_PROG_TEST_RUN, &attribute, sizeof attribute)) fail("BPF_PROG_TEST_RUN");
-        printf("{\"test_run\":\"%s\",\"id\":%u,\"protocol\":\"%s\",\"ns\":%u}\n", list[i].name, list[i].id,
-               protocol == IPPROTO_TCP ? "tcp" : "udp", attribute.test.duration);
+        printf("{\"test_run\":\"%s\",\"id\":%u,\"protocol\":\"%s\",\"ns\":%u}\n", list[i].name, list[i].id, shape->name,
+               attribute.test.duration);
     }
 }
 
@@ -167,8 +191,8 @@ int cost(char **arguments) {
     for (long i = 0; i < count * datagrams; i++)
         if (send(fd, data, (size_t)size, 0) < 0) fail("send");
     size_t programs = end_accounts(statistics, (unsigned long long)(count * datagrams));
-    test_runs(after, files, programs, IPPROTO_UDP, repeat);
-    test_runs(after, files, programs, IPPROTO_TCP, repeat);
+    for (size_t i = 0; i < sizeof SHAPES / sizeof *SHAPES; i++)
+        test_runs(after, files, programs, &SHAPES[i], repeat);
     return 0;
 }
 

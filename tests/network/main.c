@@ -13,6 +13,7 @@ enum { ALARM_SECONDS = 400 };
 static const struct mode MODES[] = {
     {"serve-tcp", "ADDRESS PORT CONNECTIONS", 3, serve_tcp},
     {"serve-udp", "ADDRESS PORT", 2, serve_udp},
+    {"check-tcp", "ADDRESS PORT", 2, check_tcp},
     {"send-tcp", "ADDRESS PORT BYTES", 3, send_tcp},
     {"send-udp", "ADDRESS PORT COUNT SIZE SEGMENT", 5, send_udp},
     {"send-each", "ADDRESS PORT TOS HEX,HEX...", 4, send_each},
@@ -21,8 +22,11 @@ static const struct mode MODES[] = {
     {"offload", "DEVICE FEATURE on|off", 3, offload},
     {"pass", "DEVICE ingress|egress first|last VERDICT", 4, pass},
     {"drop", "DEVICE ONE_IN", 2, drop},
+    {"sniff", "DEVICE MARK", 2, sniff},
+    {"congest", "DEVICE ONE_IN", 2, congest},
     {"idle", "DEVICE empty|clock", 2, idle},
     {"hold-udp", "ADDRESS PORT", 2, hold_udp},
+    {"feed", "PREFIX DEVICES INTERVAL_US", 3, feed},
     {"cost", "ADDRESS PORT BATCHES DATAGRAMS SIZE REPEAT", 6, cost},
     {"cost-tcp", "ADDRESS PORT BYTES", 3, cost_tcp},
 };

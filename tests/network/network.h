@@ -31,6 +31,7 @@ int bpf_load(const char *name, const struct bpf_insn *code, unsigned count);
 void bpf_attach(int program, const char *device, const char *hook, int first);
 
 int serve_tcp(char **arguments);
+int check_tcp(char **arguments);
 int serve_udp(char **arguments);
 int send_tcp(char **arguments);
 int send_udp(char **arguments);
@@ -40,8 +41,11 @@ int send_flows(char **arguments);
 int offload(char **arguments);
 int pass(char **arguments);
 int drop(char **arguments);
+int sniff(char **arguments);
+int congest(char **arguments);
 int idle(char **arguments);
 int hold_udp(char **arguments);
+int feed(char **arguments);
 int cost(char **arguments);
 int cost_tcp(char **arguments);
 

@@ -101,3 +101,22 @@ int drop(char **arguments) {
     wait_for_end();
     return 0;
 }
+
+// Marks one of so many sent packets as having met congestion, by chance, if their connection may be told.
+int congest(char **arguments) {
+    enum { GO_ON = -1 };
+    const struct bpf_insn code[] = {
+        bpf_instruction(BPF_ALU64 | BPF_MOV | BPF_X, 6, 1, 0, 0),
+        bpf_instruction(BPF_JMP | BPF_CALL, 0, 0, 0, BPF_FUNC_get_prandom_u32),
+        bpf_instruction(BPF_ALU | BPF_MOD | BPF_K, 0, 0, 0, (int)number(arguments[1])),
+        bpf_instruction(BPF_JMP | BPF_JNE | BPF_K, 0, 0, 2, 0),
+        bpf_instruction(BPF_ALU64 | BPF_MOV | BPF_X, 1, 6, 0, 0),
+        bpf_instruction(BPF_JMP | BPF_CALL, 0, 0, 0, BPF_FUNC_skb_ecn_set_ce),
+        bpf_instruction(BPF_ALU64 | BPF_MOV | BPF_K, 0, 0, 0, GO_ON),
+        bpf_instruction(BPF_JMP | BPF_EXIT, 0, 0, 0, 0),
+    };
+    bpf_attach(bpf_load("foreign", code, sizeof code / sizeof *code), arguments[0], "egress", 0);
+    ready();
+    wait_for_end();
+    return 0;
+}

@@ -54,6 +54,25 @@ int serve_tcp(char **arguments) {
     return 0;
 }
 
+// The byte that TCP carries at a place.
+static char byte_at(long long place) { return (char)(place * 2654435761 >> 13); }
+
+// One connection to its end: what arrives is what was sent.
+int check_tcp(char **arguments) {
+    int listener = open_socket(arguments[0], arguments[1], SOCK_STREAM, 0);
+    if (listen(listener, 16)) fail("listen");
+    ready();
+    int fd = accept(listener, NULL, NULL);
+    if (fd < 0) fail("accept");
+    long long bytes = 0, wrong = 0;
+    ssize_t got;
+    while ((got = read(fd, buffer, sizeof buffer)) > 0)
+        for (ssize_t i = 0; i < got; i++) wrong += buffer[i] != byte_at(bytes++);
+    if (got < 0) fail("read");
+    printf("{\"bytes\":%lld,\"wrong\":%lld}\n", bytes, wrong);
+    return 0;
+}
+
 int serve_udp(char **arguments) {
     int fd = open_socket(arguments[0], arguments[1], SOCK_DGRAM, 0);
     ready();
@@ -70,10 +89,13 @@ int serve_udp(char **arguments) {
 // Sends, waits until the other side has read all and closed, and tells what TCP says of itself.
 int send_tcp(char **arguments) {
     int fd = open_socket(arguments[0], arguments[1], SOCK_STREAM, 1);
-    for (long left = number(arguments[2]); left > 0;) {
-        ssize_t sent = write(fd, buffer, left < (long)sizeof buffer ? (size_t)left : sizeof buffer);
+    long all = number(arguments[2]);
+    for (long at = 0; at < all;) {
+        size_t size = all - at < (long)sizeof buffer ? (size_t)(all - at) : sizeof buffer;
+        for (size_t i = 0; i < size; i++) buffer[i] = byte_at(at + (long long)i);
+        ssize_t sent = write(fd, buffer, size);
         if (sent < 0) fail("write");
-        left -= sent;
+        at += sent;
     }
     if (shutdown(fd, SHUT_WR)) fail("shutdown");
     if (read(fd, buffer, 1) != 0) fail("read");
@@ -164,7 +186,7 @@ int offload(char **arguments) {
     static const struct {
         const char *name;
         uint32_t command;
-    } FEATURES[] = {{"gro", ETHTOOL_SGRO}, {"gso", ETHTOOL_SGSO}, {"tso", ETHTOOL_STSO}};
+    } FEATURES[] = {{"gro", ETHTOOL_SGRO}, {"gso", ETHTOOL_SGSO}, {"tso", ETHTOOL_STSO}, {"tx", ETHTOOL_STXCSUM}};
     for (size_t i = 0; i < sizeof FEATURES / sizeof *FEATURES; i++) {
         if (strcmp(arguments[1], FEATURES[i].name)) continue;
         struct ethtool_value value = {.cmd = FEATURES[i].command, .data = !strcmp(arguments[2], "on")};

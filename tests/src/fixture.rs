@@ -19,6 +19,8 @@ pub enum Expected {
     Fails(String, String),
     /// The device is left alone.
     Quarantined(String),
+    /// The device says this of what it belongs to: a key and its value.
+    Belongs(String, String, String),
 }
 
 /// One host's counters.
@@ -81,6 +83,9 @@ impl Fixture {
                     fixture.expected.push(Expected::Lacks(owned(device), owned(counter)));
                 }
                 ["fails", device, reason] => fixture.expected.push(Expected::Fails(owned(device), owned(reason))),
+                ["belongs", device, key, value] => {
+                    fixture.expected.push(Expected::Belongs(owned(device), owned(key), owned(value)));
+                }
                 ["quarantined", device] => fixture.expected.push(Expected::Quarantined(owned(device))),
                 _ => fixture.lines.push(words),
             }
@@ -113,6 +118,17 @@ impl Fixture {
                     let folder = place_folder(&class, place)?;
                     file(&folder.join("gids/0"), b"fe80:0000:0000:0000:0000:0000:0000:0001\n")?;
                     file(&folder.join("gid_attrs/ndevs/0"), netdev.as_bytes())?;
+                }
+                ["function", path, address] => function(root, path, address)?,
+                ["virtual", address, number, physical] => {
+                    let folder = |address: &str| root.join("devices").join(address);
+                    link(&folder(physical), &folder(address).join("physfn"))?;
+                    link(&folder(address), &folder(physical).join(format!("virtfn{number}")))?;
+                }
+                ["bond", name, members @ ..] => {
+                    let net = root.join("class/net");
+                    file(&net.join(name).join("bonding/slaves"), members.join(" ").as_bytes())?;
+                    members.iter().try_for_each(|member| link(&net.join(name), &net.join(member).join("master")))?;
                 }
                 ["link", path, target] => link(Path::new(target), &class.join(path))?,
                 ["folder", path] => fs::create_dir_all(class.join(path))?,
@@ -147,7 +163,16 @@ fn driver(root: &Path, device: &Path, bus: &str) -> Result<()> {
     }
     let target = root.join("bus/drivers").join(bus);
     fs::create_dir_all(&target)?;
-    link(&target, &device.join("device/driver"))
+    let path = device.join("device/driver");
+    // Devices of one function share it.
+    if path.exists() { Ok(()) } else { link(&target, &path) }
+}
+
+/// A device of a PCI function, by its path in `class`.
+fn function(root: &Path, path: &str, address: &str) -> Result<()> {
+    let folder = root.join("devices").join(address);
+    fs::create_dir_all(folder.join(path))?;
+    link(&folder, &root.join("class").join(path).join("device"))
 }
 
 fn values_in(folder: &Path, values: &[&str]) -> Result<()> {
@@ -175,7 +200,7 @@ mod tests {
     #[test]
     fn every_fixture_is_understood_and_can_be_written() {
         let fixtures = all().unwrap();
-        assert!(fixtures.len() >= 10, "{}", fixtures.len());
+        assert!(fixtures.len() >= 11, "{}", fixtures.len());
         for fixture in &fixtures {
             let folder = tempfile::tempdir().unwrap();
             fixture.write(folder.path()).unwrap();

@@ -9,6 +9,7 @@ pub mod duckdb;
 pub mod event;
 pub mod facts;
 pub mod fixture;
+pub mod iperf3;
 pub mod lab;
 pub mod metrics;
 pub mod modules;

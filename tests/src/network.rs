@@ -3,7 +3,7 @@
 use std::collections::hash_map::DefaultHasher;
 use std::fs;
 use std::hash::{Hash as _, Hasher as _};
-use std::io::{BufRead as _, BufReader, Read as _};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::OnceLock;
@@ -208,6 +208,24 @@ impl Pair {
     /// When `ip` fails: its message is shown.
     pub fn connect(&self, ipv6: bool) -> Result<()> {
         self.left.ip(&format!("link add va type veth peer name vb netns {}", self.right.name))?;
+        self.give_addresses(ipv6)
+    }
+
+    /// Removes the devices and makes them anew, `va` under the number it had, by one process without a pause.
+    ///
+    /// # Errors
+    /// When `ip` fails: its message is shown.
+    pub fn remake(&self) -> Result<()> {
+        let told = self.left.ip("-o link show dev va")?;
+        let number = told.split(':').next().context("the number of va")?;
+        let make = format!("link add name va index {number} type veth peer name vb netns {}", self.right.name);
+        let mut batch = tempfile::NamedTempFile::new().context("a file for the commands")?;
+        writeln!(batch, "link del va\n{make}").context("write the commands")?;
+        self.left.ip(&format!("-batch {}", batch.path().display()))?;
+        self.give_addresses(false)
+    }
+
+    fn give_addresses(&self, ipv6: bool) -> Result<()> {
         let ends = [(&self.left, "va", "1", "2"), (&self.right, "vb", "2", "1")];
         for (namespace, device, own, _) in ends {
             // A hardware address that says which it is.

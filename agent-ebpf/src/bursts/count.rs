@@ -1,44 +1,40 @@
 //! What is counted of a packet: sizes on the wire, into totals and the bucket of now.
 
-use agent_common::bucket::{IPOIB_HEADER, IPOIB_PSEUDO_HEADER, SKETCH_BITS, Totals, direction};
+use agent_common::bucket::{Bucket, IPOIB_HEADER, IPOIB_PSEUDO_HEADER, SKETCH_BITS, Totals, direction};
 use aya_ebpf::bindings::__sk_buff;
 use aya_ebpf::helpers::generated::bpf_get_smp_processor_id;
 
 use super::parse::{self, Headers};
-use super::{maps, region, roce, tcp};
+use super::{maps, marks, region, roce, tcp};
 
 /// Bytes of a VLAN tag, which the kernel keeps beside the packet and the wire carries in it.
 const VLAN_TAG: u32 = 4;
 
-/// Counts a packet.
+/// Counts a packet; marks it last if that is wanted and TCP sends it again.
 #[inline(always)]
-pub(crate) fn count(skb: *mut __sk_buff, direction: u32) {
+pub(crate) fn count(skb: *mut __sk_buff, direction: u32, mark: bool) {
     // SAFETY: the helper has no conditions.
     let cpu = unsafe { bpf_get_smp_processor_id() };
     let Some(totals) = maps::totals(direction, cpu) else { return };
     let headers = parse::headers(skb);
     let wire = on_the_wire(skb, direction, &headers);
     let retransmitted = tcp::sent_again(skb, direction, &headers);
-    // SAFETY: the map gave the pointer, and only this CPU writes to it, one program at a time.
-    unsafe { add(totals, skb, wire, headers.unparsed, retransmitted) };
-    let Some(bucket) = maps::bucket(direction, cpu, totals) else {
-        // SAFETY: as above.
-        unsafe { (*totals).no_ring += 1 };
-        return;
-    };
-    // SAFETY: as above.
+    // SAFETY: the map gave the pointers, and only this CPU writes to them, one program at a time.
     unsafe {
-        (*bucket).bytes += wire.bytes;
-        (*bucket).packets += wire.segments;
-        (*bucket).ce_bytes += wire.bytes * headers.ce;
-        (*bucket).retransmit_bytes += retransmitted;
-        if region::is_far(skb, direction, &headers) {
-            (*bucket).cross_region_bytes += wire.bytes;
+        add(totals, skb, wire, &headers, retransmitted);
+        match maps::bucket(direction, cpu, totals) {
+            Some(bucket) => fill(bucket, skb, direction, wire, &headers, retransmitted),
+            None => (*totals).no_ring += 1,
         }
-        let bit = headers.flow % SKETCH_BITS;
-        let word = (&raw mut (*bucket).sketch).cast::<u64>().add((bit / u64::BITS) as usize);
-        *word |= u64::from(headers.is_flow) << (bit % u64::BITS);
-        roce::count(skb, &headers, bucket, wire.bytes);
+        let marked = if direction == direction::RX {
+            maps::marked() && marks::is_marked(skb, &headers)
+        } else {
+            mark && retransmitted != 0 && marks::set(skb, &headers)
+        };
+        if marked {
+            (*totals).marked_bytes += u64::from(headers.payload);
+            (*totals).marked_segments += u64::from(wire.segments);
+        }
     }
 }
 
@@ -46,15 +42,52 @@ pub(crate) fn count(skb: *mut __sk_buff, direction: u32) {
 ///
 /// `totals` must be this CPU's own.
 #[inline(always)]
-unsafe fn add(totals: *mut Totals, skb: *mut __sk_buff, wire: Wire, unparsed: u32, retransmitted: u32) {
+unsafe fn add(totals: *mut Totals, skb: *mut __sk_buff, wire: Wire, headers: &Headers, retransmitted: u32) {
     // SAFETY: the caller answers for the totals, the kernel for the packet.
     unsafe {
         (*totals).skbs += 1;
         (*totals).skb_bytes += u64::from((*skb).len);
         (*totals).segments += u64::from(wire.segments);
         (*totals).wire_bytes += u64::from(wire.bytes);
-        (*totals).unparsed += u64::from(unparsed);
-        (*totals).retransmit_bytes += u64::from(retransmitted);
+        (*totals).unparsed += u64::from(headers.unparsed);
+        if retransmitted != 0 {
+            (*totals).retransmit_bytes += u64::from(retransmitted);
+            (*totals).retransmit_segments += u64::from(wire.segments);
+        }
+        if headers.ce != 0 {
+            (*totals).ce_packets += u64::from(wire.segments);
+            (*totals).ce_bytes += u64::from(wire.bytes);
+        }
+    }
+}
+
+/// # Safety
+///
+/// `bucket` must be this CPU's own.
+#[inline(always)]
+unsafe fn fill(
+    bucket: *mut Bucket,
+    skb: *mut __sk_buff,
+    direction: u32,
+    wire: Wire,
+    headers: &Headers,
+    retransmitted: u32,
+) {
+    // SAFETY: the caller answers for the bucket.
+    unsafe {
+        (*bucket).bytes += wire.bytes;
+        (*bucket).packets += wire.segments;
+        (*bucket).ce_bytes += wire.bytes * headers.ce;
+        (*bucket).retransmit_bytes += retransmitted;
+        if region::is_far(skb, direction, headers) {
+            (*bucket).cross_region_bytes += wire.bytes;
+        }
+        if maps::sketched() {
+            let bit = headers.flow % SKETCH_BITS;
+            let word = (&raw mut (*bucket).sketch).cast::<u64>().add((bit / u64::BITS) as usize);
+            *word |= u64::from(headers.is_flow) << (bit % u64::BITS);
+        }
+        roce::count(skb, headers, bucket, wire.bytes);
     }
 }
 

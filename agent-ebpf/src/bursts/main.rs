@@ -2,6 +2,9 @@
 //!
 //! Two programs of traffic control, which see every packet and change none: their answer is always to go on as if they
 //! were not there. `maps` owns the buckets, `parse` and `walk` read headers, `tcp` and `roce` tell what was sent again.
+//! Where the configuration asks for it, a third one stands in for the one of what is sent: it marks what TCP sends again.
+//! A program of its own, so that whoever lists programs sees that packets are changed. And one program on a tracepoint
+//! counts what the kernel says of what TCP sends again.
 #![cfg_attr(target_arch = "bpf", no_std, no_main)]
 #![cfg_attr(target_arch = "bpf", feature(asm_experimental_arch))]
 #![cfg_attr(target_arch = "bpf", expect(unsafe_code, reason = "maps and helpers of the kernel are raw pointers"))]
@@ -16,9 +19,13 @@ mod load;
 #[cfg(target_arch = "bpf")]
 mod maps;
 #[cfg(target_arch = "bpf")]
+mod marks;
+#[cfg(target_arch = "bpf")]
 mod parse;
 #[cfg(target_arch = "bpf")]
 mod region;
+#[cfg(target_arch = "bpf")]
+mod retransmissions;
 #[cfg(target_arch = "bpf")]
 mod roce;
 #[cfg(target_arch = "bpf")]
@@ -30,15 +37,16 @@ mod walk;
 mod programs {
     use agent_common::bucket::direction;
     use aya_ebpf::bindings::TC_ACT_UNSPEC;
-    use aya_ebpf::macros::classifier;
-    use aya_ebpf::programs::TcContext;
+    use aya_ebpf::macros::{classifier, raw_tracepoint};
+    use aya_ebpf::programs::{RawTracePointContext, TcContext};
 
     use super::count::count;
+    use super::retransmissions;
 
     /// What comes in: after the driver and GRO, before anything else of the network stack.
     #[classifier]
     pub(crate) fn fs_sampler_rx(ctx: TcContext) -> i32 {
-        count(ctx.skb.skb, direction::RX);
+        count(ctx.skb.skb, direction::RX, false);
         // As a filter: go on to the next one. As a TCX program: the same, by the name of `TCX_NEXT`.
         TC_ACT_UNSPEC
     }
@@ -46,8 +54,22 @@ mod programs {
     /// What goes out: before the device's queue.
     #[classifier]
     pub(crate) fn fs_sampler_tx(ctx: TcContext) -> i32 {
-        count(ctx.skb.skb, direction::TX);
+        count(ctx.skb.skb, direction::TX, false);
         TC_ACT_UNSPEC
+    }
+
+    /// The same, and marks what TCP sends again.
+    #[classifier]
+    pub(crate) fn fs_sampler_mark(ctx: TcContext) -> i32 {
+        count(ctx.skb.skb, direction::TX, true);
+        TC_ACT_UNSPEC
+    }
+
+    /// TCP has sent something again, or has tried to.
+    #[raw_tracepoint(tracepoint = "tcp_retransmit_skb")]
+    pub(crate) fn fs_retransmit(ctx: RawTracePointContext) -> i32 {
+        retransmissions::count(&ctx);
+        0
     }
 }
 

@@ -32,7 +32,11 @@ static REGIONAL: Global<u32> = Global::new(0);
 #[unsafe(no_mangle)]
 static SUSPECTED: Global<u32> = Global::new(0);
 #[unsafe(no_mangle)]
+static SKETCHED: Global<u32> = Global::new(1);
+#[unsafe(no_mangle)]
 static OUT_OF_ORDER: Global<u32> = Global::new(UNKNOWN);
+#[unsafe(no_mangle)]
+static MARKED: Global<u32> = Global::new(0);
 
 /// The buckets: direction by direction, CPU by CPU, slot by slot. Mapped by the reader.
 #[map]
@@ -68,10 +72,22 @@ pub(crate) fn out_of_order() -> u32 {
     OUT_OF_ORDER.load()
 }
 
+/// Whether the mark of segments that were sent again is looked for.
+#[inline(always)]
+pub(crate) fn marked() -> bool {
+    MARKED.load() != 0
+}
+
 /// Whether peers are told by their region.
 #[inline(always)]
 pub(crate) fn regional() -> bool {
     REGIONAL.load() != 0
+}
+
+/// Whether flows are sketched.
+#[inline(always)]
+pub(crate) fn sketched() -> bool {
+    SKETCHED.load() != 0
 }
 
 /// Whether an address is of the host's region.

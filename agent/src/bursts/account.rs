@@ -82,8 +82,16 @@ pub(crate) struct Way {
     pub(crate) packets: u64,
     /// Payload bytes sent again, or suspected of it.
     pub(crate) retransmit_bytes: u64,
-    /// Bytes marked ECN `CE`, in buckets that were read.
+    /// TCP segments sent again, or suspected of it.
+    pub(crate) retransmit_segments: u64,
+    /// Bytes marked ECN `CE`.
     pub(crate) ce_bytes: u64,
+    /// Packets marked so.
+    pub(crate) ce_packets: u64,
+    /// Payload bytes that carry the mark of what was sent again.
+    pub(crate) marked_bytes: u64,
+    /// Segments that do.
+    pub(crate) marked_segments: u64,
     /// Bursts that have ended.
     pub(crate) bursts: u64,
     /// How long they took, in nanoseconds.
@@ -127,6 +135,21 @@ pub(crate) struct Account {
     recent: VecDeque<Second>,
 }
 
+/// Where a counter stands in the totals, and where in the account.
+type Counter = (fn(&mut Totals) -> &mut u64, fn(&mut Way) -> &mut u64);
+
+/// What is taken from totals.
+const COUNTERS: [Counter; 8] = [
+    (|totals| &mut totals.wire_bytes, |way| &mut way.bytes),
+    (|totals| &mut totals.segments, |way| &mut way.packets),
+    (|totals| &mut totals.retransmit_bytes, |way| &mut way.retransmit_bytes),
+    (|totals| &mut totals.retransmit_segments, |way| &mut way.retransmit_segments),
+    (|totals| &mut totals.ce_bytes, |way| &mut way.ce_bytes),
+    (|totals| &mut totals.ce_packets, |way| &mut way.ce_packets),
+    (|totals| &mut totals.marked_bytes, |way| &mut way.marked_bytes),
+    (|totals| &mut totals.marked_segments, |way| &mut way.marked_segments),
+];
+
 impl Account {
     /// Takes what was read of the device.
     pub(crate) fn take(
@@ -143,25 +166,27 @@ impl Account {
             self.total(totals);
         }
         for ((direction, way), sizes) in Direction::ALL.into_iter().zip(&mut self.ways).zip(sizes) {
-            let marked = series.samples.iter().map(|sample| direction.of(sample).ce_bytes);
-            way.ce_bytes = marked.fold(way.ce_bytes, u64::saturating_add);
             way.detect(series, direction, threshold, sizes);
         }
         self.remember(series);
     }
 
-    /// Totals of programs that have just been attached begin at 0: those before have gone.
+    /// The programs have gone: what they counted stays, and the next ones begin at 0.
+    pub(crate) fn end(&mut self) {
+        self.gone.iter_mut().zip(&mut self.last).for_each(|(gone, last)| bury(gone, last));
+    }
+
+    /// Fewer packets than the last time are of programs that have just been attached, should their end not have been
+    /// told: those before have gone.
     fn total(&mut self, totals: &[Totals; 2]) {
         for (((way, gone), last), now) in self.ways.iter_mut().zip(&mut self.gone).zip(&mut self.last).zip(totals) {
             if now.skbs < last.skbs {
-                gone.wire_bytes = gone.wire_bytes.saturating_add(last.wire_bytes);
-                gone.segments = gone.segments.saturating_add(last.segments);
-                gone.retransmit_bytes = gone.retransmit_bytes.saturating_add(last.retransmit_bytes);
+                bury(gone, last);
+            }
+            for (of, to) in COUNTERS {
+                *to(way) = of(gone).saturating_add(*of(&mut { *now }));
             }
             *last = *now;
-            way.bytes = gone.wire_bytes.saturating_add(now.wire_bytes);
-            way.packets = gone.segments.saturating_add(now.segments);
-            way.retransmit_bytes = gone.retransmit_bytes.saturating_add(now.retransmit_bytes);
         }
     }
 
@@ -196,6 +221,14 @@ impl Account {
         let recent = self.recent.iter().filter(|second| second.second >= since);
         recent.fold([0, 0], |[rx, tx], second| [rx.max(second.peak[0]), tx.max(second.peak[1])])
     }
+}
+
+/// Adds the totals of programs that are gone to those of the ones before.
+fn bury(gone: &mut Totals, last: &mut Totals) {
+    for (of, _) in COUNTERS {
+        *of(gone) = of(gone).saturating_add(*of(last));
+    }
+    *last = Totals::default();
 }
 
 impl Way {
@@ -335,6 +368,10 @@ mod tests {
             account.take(&series(0, "."), Some(&totals(skbs)), Share::DEFAULT, &mut sizes);
             assert_eq!((account.ways[0].packets, account.ways[0].bytes), (packets, 50 * packets));
         }
+        // The next one has counted more than the one before when it is looked at first.
+        account.end();
+        account.take(&series(0, "."), Some(&totals(11)), Share::DEFAULT, &mut sizes);
+        assert_eq!(account.ways[0].packets, 54);
     }
 
     #[test]

@@ -23,6 +23,9 @@ pub(crate) trait Attached: Send {
 
     /// How often the programs ran and how long, while that was measured.
     fn account(&self) -> ProgramAccount;
+
+    /// Whether they stand on the device still, and it is the one they were attached to.
+    fn stands(&self) -> bool;
 }
 
 impl Buckets for Rings {
@@ -59,6 +62,10 @@ impl Attached for Sampler {
     fn account(&self) -> ProgramAccount {
         self.account()
     }
+
+    fn stands(&self) -> bool {
+        self.stands()
+    }
 }
 
 /// The host, as it stands in series.
@@ -87,7 +94,7 @@ impl Device {
             retransmits_tx: true,
             retransmits_rx: options.suspected,
             regions: !options.regions.is_empty(),
-            flows: true,
+            flows: options.sketch,
             roce: true,
         };
         let frame = Series {
@@ -129,6 +136,11 @@ impl Device {
     /// How often its programs ran and how long, while that was measured.
     pub(crate) fn account(&self) -> ProgramAccount {
         self.attached.account()
+    }
+
+    /// Whether its programs stand on it still, and it was not made anew under the same number and name.
+    pub(crate) fn stands(&self) -> bool {
+        self.attached.stands()
     }
 
     /// How long may pass between two looks: a quarter of the ring.

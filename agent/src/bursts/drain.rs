@@ -85,6 +85,13 @@ impl Piece {
         more.lost.iter().for_each(|run| self.lose(clip(run)));
     }
 
+    /// Takes all of it for lost.
+    pub(crate) fn lose_all(&mut self) {
+        self.samples.clear();
+        self.lost.clear();
+        self.lose(self.range.clone());
+    }
+
     fn lose(&mut self, run: Range<u64>) {
         match self.lost.last_mut() {
             _ if run.is_empty() => {}

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use agent_common::bucket::{Bucket, SLOTS, Totals, direction};
+use agent_common::retransmission::Traced;
 use analysis::burst::Share;
 use analysis::series::{BitsPerSecond, DurationNs, Fields, Sample, Series, Span, Traffic, UtcNs};
 use anyhow::bail;
@@ -15,10 +16,10 @@ use super::device::Attached;
 use super::drain::Buckets;
 use super::recorder::{DiskSettings, Recorder, Settings};
 use super::sessions::{DeviceState, Host, Read, State, Update};
-use super::state::Bursts;
+use super::state::{Bursts, Retraced};
 use crate::host::links::Link;
 use crate::kernel::ProgramAccount;
-use crate::kernel::sampler::{Means, Options, Slot};
+use crate::kernel::sampler::{Marks, Means, Options, Slot, Traces};
 
 /// What the test gives.
 #[derive(Debug, Default)]
@@ -29,6 +30,8 @@ pub(crate) struct Given {
     pub(crate) refusing: BTreeSet<String>,
     /// Devices that are attached to at this moment.
     pub(crate) attached: Vec<String>,
+    /// Devices that were made anew: their programs have gone.
+    pub(crate) remade: BTreeSet<String>,
 }
 
 /// A host.
@@ -51,7 +54,10 @@ impl Host for FakeHost {
         if self.with(|given| given.refusing.contains(&options.netdev)) {
             bail!("it refuses");
         }
-        self.with(|given| given.attached.push(options.netdev.clone()));
+        self.with(|given| {
+            given.attached.push(options.netdev.clone());
+            given.remade.remove(&options.netdev);
+        });
         let (netdev, interval) = (options.netdev.clone(), options.interval);
         Ok(Box::new(FakeAttached { host: self.clone(), netdev, interval }))
     }
@@ -81,6 +87,10 @@ impl Attached for FakeAttached {
     fn account(&self) -> ProgramAccount {
         ProgramAccount { run_count: 5, run_time_ns: 100, recursion_misses: 0 }
     }
+
+    fn stands(&self) -> bool {
+        self.host.with(|given| !given.remade.contains(&self.netdev))
+    }
 }
 
 impl Buckets for FakeAttached {
@@ -107,6 +117,21 @@ impl Buckets for FakeAttached {
 impl Drop for FakeAttached {
     fn drop(&mut self) {
         self.host.with(|given| given.attached.retain(|netdev| *netdev != self.netdev));
+    }
+}
+
+/// Three segments were sent again at once, once more in vain.
+#[derive(Debug)]
+struct FakeTrace;
+
+impl Retraced for FakeTrace {
+    fn traces(&self) -> anyhow::Result<Traces> {
+        let host = Traced { events: 1, segments: 3, data_segments: 3, bytes: 3000, failures: 1 };
+        Ok(Traces { own: None, host, sizes: true, failures: true })
+    }
+
+    fn account(&self) -> ProgramAccount {
+        ProgramAccount { run_count: 2, run_time_ns: 100, recursion_misses: 0 }
     }
 }
 
@@ -140,7 +165,7 @@ pub(crate) fn update(netdevs: &[String], now: UtcNs) -> Update {
             ..Series::default()
         };
         let totals = Totals { skbs: 10, segments: 70, wire_bytes: 100_000, ..Totals::default() };
-        Read { series, totals: Some([totals, Totals::default()]) }
+        Read { series, totals: Some([totals, Totals::default()]), last: false }
     };
     Update {
         devices: Some(netdevs.iter().map(state).collect()),
@@ -156,6 +181,8 @@ pub(crate) fn state(netdevs: &[String], now: UtcNs, folder: &Path) -> Bursts {
     let disk = DiskSettings { folder: folder.to_owned(), age: Duration::from_secs(60), bytes: 1 << 20 };
     let recorder = Recorder::start(Settings { memory: 1 << 20, disk: Some(disk) }).unwrap();
     let mut bursts = Bursts::new(Share::DEFAULT, Some(recorder));
+    bursts.marks = Marks::Set;
+    bursts.retransmissions = Some(Box::new(FakeTrace));
     bursts.take(update(netdevs, now));
     bursts
 }

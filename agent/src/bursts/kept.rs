@@ -73,6 +73,11 @@ impl Kept {
         Some(Span { start: start?, end: end? })
     }
 
+    /// When it begins.
+    pub(crate) fn start(&self) -> Option<UtcNs> {
+        self.span().map(|span| span.start)
+    }
+
     /// When it ends.
     pub(crate) fn end(&self) -> Option<UtcNs> {
         self.span().map(|span| span.end)
@@ -103,6 +108,7 @@ impl Kept {
                 host: series.host.clone(),
                 boot_id: series.boot_id.clone(),
                 netdev: series.netdev.clone(),
+                rack: series.rack.clone(),
                 samples: Vec::new(),
                 covered: vec![span],
                 ..*series

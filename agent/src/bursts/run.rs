@@ -100,7 +100,7 @@ pub(crate) fn run(
         stopped = !go_on(Progress::Has(all.range.end - all.range.start));
         if looked.elapsed() >= LOOK {
             looked = Instant::now();
-            vanished = !is_there(host, &plan.options);
+            vanished = !device.stands() || !is_there(host, &plan.options);
         }
     }
     let window = placing.window(clocks);

@@ -22,7 +22,7 @@ use super::follow::{Chosen, Glob, Verdict, choose, line_rate};
 use crate::config::limits;
 use crate::host::links::{Bell, Link, links};
 use crate::kernel::ProgramAccount;
-use crate::kernel::sampler::{Means, Options, Prefix, Sampler};
+use crate::kernel::sampler::{Marks, Means, Options, Prefix, Sampler};
 
 /// What is sampled.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,6 +37,8 @@ pub(crate) struct Wish {
     pub(crate) regions: Vec<Prefix>,
     /// Whether received retransmissions are looked for.
     pub(crate) suspected: bool,
+    /// What is done about the mark of segments that are sent again.
+    pub(crate) marks: Marks,
 }
 
 /// How a device that is wanted fares.
@@ -73,6 +75,8 @@ pub(crate) struct Read {
     pub(crate) series: Series,
     /// What was received and sent since the device was attached, each second or so.
     pub(crate) totals: Option<[Totals; 2]>,
+    /// The programs have gone: totals of this device that come later begin at 0.
+    pub(crate) last: bool,
 }
 
 /// What the thread hands on.
@@ -277,16 +281,25 @@ impl<C: Clocks> Worker<C> {
         }
     }
 
-    /// Lets go of the devices that are not kept, with a last reading of each.
+    /// Lets go of the devices that are not kept, with a last reading of each, and of those that have been made anew.
     fn part(&mut self, kept: &BTreeMap<u32, &str>) {
         let window = self.placing.window(&self.clocks);
-        let gone = self.devices.extract_if(.., |index, (device, _)| kept.get(index) != Some(&device.netdev()));
+        let is_kept = |index: &u32, device: &Device| kept.get(index) == Some(&device.netdev());
+        let gone = self.devices.extract_if(.., |index, (device, _)| !is_kept(index, device) || !device.stands());
         for (index, (mut device, _)) in gone {
-            let piece = device.read(|| self.clocks.monotonic());
+            let mut piece = device.read(|| self.clocks.monotonic());
+            if is_kept(&index, &device) {
+                tracing::info!(
+                    "bursts: {} has lost its programs and gets new ones: was it made anew?",
+                    device.netdev()
+                );
+                // Since when is not known: what is empty here may be what nobody counted.
+                piece.lose_all();
+            }
             let mut series = device.series(&piece, &window);
             series.lost = series.lost.saturating_add(self.undelivered.remove(&index).unwrap_or_default());
             add(&mut self.gone, device.account());
-            self.farewells.push(Read { series, totals: Some(device.totals()) });
+            self.farewells.push(Read { series, totals: Some(device.totals()), last: true });
         }
         self.steps = window.step_ns.or(self.steps);
     }
@@ -305,6 +318,8 @@ impl<C: Clocks> Worker<C> {
             slots,
             clsact: false,
             suspected: self.wish.suspected,
+            sketch: true,
+            marks: self.wish.marks,
             regions: self.wish.regions.clone(),
         };
         let attached = self.host.attach(&options).map_err(|error| (link.name.clone(), format!("{error:#}")))?;
@@ -348,7 +363,7 @@ impl<C: Clocks> Worker<C> {
             let mut series = device.series(&piece, &window);
             let undelivered = self.undelivered.remove(&index).unwrap_or_default();
             series.lost = series.lost.saturating_add(undelivered);
-            reads.push(Read { series, totals: totals_due.then(|| device.totals()) });
+            reads.push(Read { series, totals: totals_due.then(|| device.totals()), last: false });
             counts.push((index, undelivered.saturating_add(piece.range.end - piece.range.start)));
         }
         let runs = totals_due.then(|| {

@@ -12,6 +12,7 @@ use super::recorder::{self, Recorder};
 use super::sessions::{DeviceState, State, Update};
 use crate::config::limits;
 use crate::kernel::ProgramAccount;
+use crate::kernel::sampler::{Marks, Retransmissions, Traces};
 
 /// The name under which devices are accounted for that have no account of their own.
 pub(crate) const OTHER: &str = "other";
@@ -33,10 +34,33 @@ pub(crate) struct Live {
     pub(crate) lost: u64,
 }
 
+/// The kernel's own account of what TCP sends again: its tracepoint's, or in tests any.
+pub(crate) trait Retraced: std::fmt::Debug + Send {
+    /// What was sent again since the program was attached.
+    fn traces(&self) -> anyhow::Result<Traces>;
+
+    /// How often the program ran and how long, while that was measured.
+    fn account(&self) -> ProgramAccount;
+}
+
+impl Retraced for Retransmissions {
+    fn traces(&self) -> anyhow::Result<Traces> {
+        self.read()
+    }
+
+    fn account(&self) -> ProgramAccount {
+        self.account()
+    }
+}
+
 /// All devices.
 #[derive(Debug)]
 pub(crate) struct Bursts {
     threshold: Share,
+    /// Whether this host marks what TCP sends again.
+    pub(crate) marks: Marks,
+    /// The kernel's own account of what TCP sends again; `None` if it gives none.
+    pub(crate) retransmissions: Option<Box<dyn Retraced>>,
     /// Keeps what was read.
     pub(crate) recorder: Option<Arc<Recorder>>,
     /// Devices that are wanted, as they fare.
@@ -62,6 +86,8 @@ impl Bursts {
     pub(crate) fn new(threshold: Share, recorder: Option<Recorder>) -> Self {
         Self {
             threshold,
+            marks: Marks::Ignored,
+            retransmissions: None,
             recorder: recorder.map(Arc::new),
             devices: Vec::new(),
             accounts: BTreeMap::new(),
@@ -92,6 +118,9 @@ impl Bursts {
             let name = self.account_name(&read.series.netdev);
             let account = self.accounts.entry(name).or_default();
             account.take(&read.series, read.totals.as_ref(), self.threshold, &mut self.sizes);
+            if read.last {
+                account.end();
+            }
             if let Some(recorder) = &self.recorder {
                 recorder.push(read.series);
             }
@@ -147,6 +176,13 @@ impl Bursts {
             })
         };
         sampled.filter_map(live).collect()
+    }
+
+    /// What is worth knowing and no fault, one sentence each.
+    pub(crate) fn notes(&self) -> impl Iterator<Item = String> {
+        let marking =
+            "TCP segments that this host sends again are marked (bursts.mark_retransmits): packets are changed";
+        (self.marks == Marks::Set).then(|| marking.to_owned()).into_iter()
     }
 
     /// What does not run as configured and why, one sentence each.

@@ -20,7 +20,7 @@ use crate::bursts::clock::HostClocks;
 use crate::bursts::device::Origin;
 use crate::bursts::recorder::{self, Recorder};
 use crate::bursts::sessions::{KernelHost, Sessions};
-use crate::bursts::state::Bursts as State;
+use crate::bursts::state::{Bursts as State, Retraced};
 use crate::config::bursts::Bursts;
 use crate::config::{Config, limits, time};
 use crate::counters::collector::Collector;
@@ -34,6 +34,7 @@ use crate::daemon::source::Source;
 use crate::daemon::summary::Summary;
 use crate::daemon::{http, tracer::TracerSource};
 use crate::host::kernel::KernelFacts;
+use crate::kernel::sampler::Retransmissions;
 use crate::log::Log;
 use crate::rpc::{server, socket::Socket};
 use crate::terminal::Paper;
@@ -210,7 +211,13 @@ fn sampling(wish: &Bursts, config: &Config, info: &Info) -> Option<Sampling> {
         Ok((sessions, updates)) => {
             let recorder = Recorder::start(recorder(wish));
             let recorder = recorder.inspect_err(|error| tracing::error!("no samples are kept: {error:#}")).ok();
-            Some(Sampling { bursts: State::new(wish.threshold, recorder), updates, sessions })
+            let mut bursts = State::new(wish.threshold, recorder);
+            bursts.marks = wish.wish.marks;
+            bursts.notes().for_each(|note| tracing::warn!("bursts: {note}"));
+            let retransmissions = Retransmissions::attach(&config.roots)
+                .inspect_err(|error| tracing::warn!("bursts: retransmits are counted by the sampler alone: {error:#}"));
+            bursts.retransmissions = retransmissions.ok().map(|found| Box::new(found) as Box<dyn Retraced>);
+            Some(Sampling { bursts, updates, sessions })
         }
         Err(error) => {
             tracing::error!("network devices are not sampled: {error:#}");

@@ -12,6 +12,7 @@ use std::process::ExitCode;
 
 use crate::host::facts::HostFacts;
 use crate::host::roots::Roots;
+use crate::kernel::sampler::{Means, marking_programs, trial, try_retransmissions};
 use checks::{CHECKS, Check, Outcome};
 use features::Feature;
 
@@ -52,6 +53,18 @@ impl<'a> Report<'a> {
             features: features::features(facts),
         }
     }
+}
+
+/// Attaches the burst sampler for a moment, where nobody is disturbed, and notes how that went.
+pub(crate) fn try_sampler(facts: &mut HostFacts, roots: &Roots) {
+    (facts.tcx, facts.clsact) = match trial() {
+        Ok(Means::Tcx) => (Some(Ok(())), None),
+        Ok(Means::Clsact(why)) => (Some(Err(why)), Some(Ok(()))),
+        Err(error) => (None, Some(Err(format!("{error:#}")))),
+    };
+    let text = |error: anyhow::Error| format!("{error:#}");
+    facts.marking = Some(marking_programs().map_err(text));
+    facts.retransmissions = Some(try_retransmissions(roots).map_err(text));
 }
 
 /// Prints what the checks say of `facts`.

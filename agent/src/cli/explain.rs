@@ -102,6 +102,8 @@ fn place(source: Source) -> &'static str {
         Source::Counters => "in counters/",
         Source::HwCounters | Source::RdmaNetlink => "in hw_counters/",
         Source::Ethtool => "by ethtool -S",
+        Source::Standard => "in the standard statistics of ethtool",
+        Source::Rtnetlink => "by rtnetlink",
         Source::Netdev => "of the network device",
     }
 }

@@ -24,6 +24,9 @@ use crate::host::facts::HostFacts;
 /// Exit status when a command was to be traced and nothing could be attached.
 const EXIT_NOTHING_ATTACHED: u8 = 125;
 
+/// Exit status when the words on the command line are wrong, as that of the parser.
+const EXIT_USAGE: u8 = 2;
+
 /// Names every RDMA call that failed on this host, and the kernel function that refused it.
 #[derive(Debug, Parser)]
 #[command(name = "fabricscope", version)]
@@ -79,9 +82,20 @@ fn say(words: &clap::Error) -> anyhow::Result<ExitCode> {
     Ok(u8::try_from(words.exit_code()).map_or(ExitCode::FAILURE, ExitCode::from))
 }
 
+/// Words that each are right and together are not.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+struct Usage(&'static str);
+
 /// The exit status of an error.
 fn exit_code(error: &anyhow::Error) -> ExitCode {
-    if client::is_unreachable(error) { ExitCode::from(client::EXIT_UNREACHABLE) } else { ExitCode::FAILURE }
+    if client::is_unreachable(error) {
+        ExitCode::from(client::EXIT_UNREACHABLE)
+    } else if error.is::<Usage>() {
+        ExitCode::from(EXIT_USAGE)
+    } else {
+        ExitCode::FAILURE
+    }
 }
 
 fn dispatch(command: Command) -> anyhow::Result<ExitCode> {
@@ -97,7 +111,9 @@ fn dispatch(command: Command) -> anyhow::Result<ExitCode> {
         Command::Check(args) => check::run(&args, &mut io::stdout().lock(), &mut io::stderr().lock()),
         Command::Doctor(args) => {
             let mut facts = HostFacts::read(&args.roots);
-            facts.fexit = Some(crate::kernel::try_fexit(&args.roots).map_err(|error| format!("{error:#}")));
+            let text = |error: anyhow::Error| format!("{error:#}");
+            facts.fexit = Some(crate::kernel::try_fexit(&args.roots).map_err(text));
+            doctor::try_sampler(&mut facts, &args.roots);
             doctor::run(&args, &facts, &mut io::stdout().lock())
         }
     }

@@ -10,12 +10,13 @@ use std::process::ExitCode;
 
 use super::client::SocketArgs;
 use super::doctor::{self, Offer};
+use crate::counters::netlink::devlink::{Devlink, Reporter};
 use crate::host::facts::HostFacts;
 use crate::host::roots::Roots;
 use crate::rpc::seen::AgentStatus;
 use crate::terminal::Paper;
 
-/// The running agent, its last failures and losses, and the host's RDMA devices
+/// The running agent, its last failures and losses, RDMA devices and health reporters
 ///
 /// Without an agent: what this host offers to one. Exit status: 0 if the agent does all it is configured to do, or if
 /// none runs; 1 if something is degraded; 3 if no agent answers on --socket.
@@ -58,10 +59,11 @@ impl Report {
         }
     }
 
-    fn print(&self, output: Output, paper: Paper, out: &mut impl Write) -> anyhow::Result<()> {
+    /// The health reporters stand below: they are the kernel's, whether an agent runs or not.
+    fn print(&self, reporters: &[Reporter], output: Output, paper: Paper, out: &mut impl Write) -> anyhow::Result<()> {
         match output {
-            Output::Table => render::table(self, paper, out)?,
-            Output::Json => json::object(self, out)?,
+            Output::Table => render::table(self, reporters, paper, out)?,
+            Output::Json => json::object(self, reporters, out)?,
         }
         Ok(out.flush()?)
     }
@@ -75,7 +77,8 @@ impl Report {
 /// ([`super::client::is_unreachable`]), or if `out` cannot be written.
 pub(crate) fn run(args: &StatusArgs, out: &mut impl Write) -> anyhow::Result<ExitCode> {
     let report = ask(args)?;
-    report.print(args.output, Paper::of_stdout(), out)?;
+    let reporters = Devlink::open().and_then(|devlink| devlink.reporters()).unwrap_or_default();
+    report.print(&reporters, args.output, Paper::of_stdout(), out)?;
     Ok(report.exit_code())
 }
 

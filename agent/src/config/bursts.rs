@@ -12,6 +12,7 @@ use super::rate::rate;
 use super::units::{INTERVAL_NAMES, bytes, prefix, share};
 use crate::bursts::follow::Glob;
 use crate::bursts::sessions::Wish;
+use crate::kernel::sampler::Marks;
 
 /// The burst sampler's settings.
 #[derive(Clone, Debug, PartialEq)]
@@ -39,6 +40,7 @@ pub(super) fn check(reader: &mut Reader) -> Option<Bursts> {
         line_rates: reader.list("bursts.line_rates", limits::GLOBS, "write [\"eth*=100Gbit\"]", line_rate),
         regions: reader.list("bursts.regions", limits::REGIONS, "write [\"10.0.0.0/8\", \"2001:db8::/32\"]", prefix),
         suspected: reader.switch("bursts.suspected", false),
+        marks: if reader.switch("bursts.mark_retransmits", false) { Marks::Set } else { Marks::Ignored },
     };
     let memory = "write a size from \"1MiB\" to \"1GiB\"";
     let keep_bytes = "write a size from \"16MiB\" to \"1TiB\"";
@@ -55,7 +57,8 @@ pub(super) fn check(reader: &mut Reader) -> Option<Bursts> {
         memory: reader.text("bursts.memory", 24 << 20, memory, |text| within(text, 1 << 20, 1 << 30)),
         directory: files.then_some(directory),
         keep_for: reader.duration("bursts.keep_for", DAY, SECOND * 60..=DAY * 90),
-        keep_bytes: reader.text("bursts.keep_bytes", 1 << 30, keep_bytes, |text| within(text, 16 << 20, 1 << 40)),
+        keep_bytes: reader
+            .text("bursts.keep_bytes", limits::RECORDER_BYTES, keep_bytes, |text| within(text, 16 << 20, 1 << 40)),
     };
     enabled.then_some(bursts)
 }

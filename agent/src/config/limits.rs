@@ -128,6 +128,28 @@ pub(crate) const COUNTER_FILES_KEPT: usize = 768;
 /// The time between two looks for devices where nothing seems to have changed.
 pub(crate) const COUNTER_LOOK: Duration = Duration::from_secs(60);
 
+/// Network devices whose links are listened to; further ones are not.
+pub(crate) const CARRIER_DEVICES: usize = 4096;
+
+/// How long changes of a link are remembered, and how many of one device: the oldest go first.
+pub(crate) const CARRIER_WINDOW: Duration = Duration::from_secs(600);
+pub(crate) const CARRIER_CHANGES: usize = 256;
+
+/// Other network namespaces that are looked into for RDMA devices; further ones are not.
+pub(crate) const NAMESPACES: usize = 256;
+
+/// Ports of an RDMA device there; hardware has 1 or 2.
+pub(crate) const NAMESPACE_PORTS: u32 = 16;
+
+/// Health reporters of all adapters; further ones are not looked at. An adapter has five or so.
+pub(crate) const REPORTERS: usize = 1024;
+
+/// Sets of counters bound to queue pairs that are shown; further ones are not.
+pub(crate) const BOUND_COUNTERS: usize = 1024;
+
+/// The shortest time that is one sample of a link's changes.
+pub(crate) const LINK_SAMPLE: Duration = Duration::from_secs(1);
+
 /// What the detectors of `fabricscope counters` look back on.
 pub(crate) const FINDING_WINDOW: Duration = Duration::from_secs(60);
 
@@ -168,7 +190,7 @@ pub(crate) const SERIES_PER_DEVICE: usize = 60;
 pub(crate) const SERIES_COUNTERS: usize = 20;
 
 /// Besides, reasons why counters of the device could not be read; further ones are in the log alone.
-pub(crate) const SERIES_UNREADABLE: usize = 2;
+pub(crate) const SERIES_UNREADABLE: usize = 5;
 
 /// Series of one network device that belongs to an adapter.
 pub(crate) const SERIES_PER_NETDEV: usize = 32;
@@ -196,6 +218,9 @@ pub(crate) const SERIES_FAST: usize = 20;
 
 /// Series of health events; those over it are counted under `event="other"`.
 pub(crate) const SERIES_HEALTH: usize = 64;
+
+/// Health reporters of adapters that have series, up to four each; those over it are left out and counted as such.
+pub(crate) const SERIES_REPORTERS: usize = 40;
 
 /// Network devices with a series of their own for polls that used up their budget; further ones share one.
 pub(crate) const SERIES_NAPI: usize = 32;
@@ -231,6 +256,9 @@ pub(crate) const FILE_SAMPLES: usize = 1 << 17;
 
 /// How long a piece waits for further ones before it is written: with its own time, what a crash can lose.
 pub(crate) const FILE_TIME: Duration = Duration::from_secs(60);
+
+/// Bytes of files that the recorder keeps unless `bursts.keep_bytes` says otherwise.
+pub(crate) const RECORDER_BYTES: u64 = 1 << 30;
 
 /// Files that the recorder keeps, whatever their size; the oldest go first.
 pub(crate) const RECORDER_FILES: usize = 100_000;

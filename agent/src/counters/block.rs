@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::Statistics;
-use super::catalogue::{Driver, Found, Scale, Source, find, rows};
+use super::carrier::Carrier;
+use super::catalogue::{CARRIER_DOWNS, CARRIER_UPS, Driver, Found, Scale, Source, find, rows};
+use super::netlink::ethtool::Group;
 use super::readout::{Place, Shown};
 use super::track::Track;
 use super::value::{FILE_BYTES, Failure, parse};
@@ -38,6 +40,10 @@ pub(super) enum From {
     Ethtool(String),
     /// All at once, from the port of the RDMA device of this number.
     Rdma(u32, u32),
+    /// A group of what the kernel defines for every network device.
+    Standard(String, Group),
+    /// How often the link of the network device of this index came and went.
+    Carrier(u32),
 }
 
 /// Counters that are read together.
@@ -86,6 +92,24 @@ pub(super) struct Failed {
     pub(super) failure: Failure,
     /// It could be read before, or was never tried.
     pub(super) first: bool,
+}
+
+impl From {
+    /// What is read at once, for the log.
+    fn title(&self, source: Source) -> String {
+        match self {
+            Self::Standard(_, group) => format!("statistics ({}, {})", source.name(), group.name()),
+            _ => format!("statistics ({})", source.name()),
+        }
+    }
+
+    /// Whether the other reads the same.
+    fn is_like(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Standard(_, group), Self::Standard(_, other)) => group == other,
+            _ => true,
+        }
+    }
 }
 
 impl Counter {
@@ -170,6 +194,16 @@ impl Block {
         Some(block)
     }
 
+    /// The groups of statistics that the kernel defines for every network device, one block each, so that one that
+    /// fails does so alone; and its link's.
+    pub(super) fn of_standard(place: &Arc<Place>, ifindex: u32, driver: Driver, all: bool) -> Vec<Self> {
+        let group =
+            |group| Self::new(place, Source::Standard, From::Standard(place.device.clone(), group), driver, all);
+        let mut blocks: Vec<Self> = Group::ALL.into_iter().map(group).collect();
+        blocks.push(Self::new(place, Source::Rtnetlink, From::Carrier(ifindex), driver, all));
+        blocks
+    }
+
     fn new(place: &Arc<Place>, source: Source, from: From, driver: Driver, all: bool) -> Self {
         Self { place: Arc::clone(place), source, from, driver, all, counters: Vec::new(), refused: false }
     }
@@ -196,6 +230,11 @@ impl Block {
     /// Whether anything may be read here at all.
     pub(super) fn is_empty(&self) -> bool {
         self.counters.is_empty() && matches!(self.from, From::Files(_))
+    }
+
+    /// Whether another block reads the same counters.
+    pub(super) fn is_like(&self, other: &Self) -> bool {
+        self.place == other.place && self.source == other.source && self.from.is_like(&other.from)
     }
 
     /// Takes over what another block remembers of counters of the same names, and their files.
@@ -226,7 +265,7 @@ impl Block {
                 .iter_mut()
                 .map(|counter| if counter.rests() { None } else { Some(counter.read(folder, &mut gathered.kept)) })
                 .collect(),
-            From::Ethtool(_) | From::Rdma(..) => match self.ask(statistics) {
+            _ => match self.ask(statistics) {
                 Ok(values) => {
                     self.refused = false;
                     values.into_iter().map(|value| Some(Ok(value))).collect()
@@ -234,7 +273,7 @@ impl Block {
                 // A device without statistics is an ordinary one.
                 Err(error) if error.raw_os_error() == Some(libc::EOPNOTSUPP) => return,
                 Err(error) => {
-                    let (name, failure) = (format!("statistics ({})", self.source.name()), Failure::of(&error));
+                    let (name, failure) = (self.from.title(self.source), Failure::of(&error));
                     let first = !std::mem::replace(&mut self.refused, true);
                     gathered.asked += 1;
                     gathered.failures.push(Failed { name, failure, first });
@@ -249,14 +288,15 @@ impl Block {
     fn ask(&mut self, statistics: &dyn Statistics) -> io::Result<Vec<u64>> {
         match &self.from {
             From::Files(_) => Ok(Vec::new()),
-            From::Rdma(index, port) => {
-                let found = statistics.rdma(*index, *port)?;
-                let known = self.counters.iter().map(|counter| counter.name.as_str());
-                if !known.eq(found.iter().map(|(name, _)| name.as_str())) {
-                    // Optional counters were turned on or off.
-                    self.name(found.iter().map(|(name, _)| name.clone()).collect());
-                }
-                Ok(found.into_iter().map(|(_, value)| value).collect())
+            From::Rdma(index, port) => Ok(self.named(statistics.rdma(*index, *port)?)),
+            From::Standard(netdev, group) => {
+                let found = statistics.standard(netdev, *group)?;
+                Ok(self.named(found.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()))
+            }
+            From::Carrier(ifindex) => {
+                let Carrier { ups, downs, .. } = statistics.carrier(*ifindex)?;
+                let found = [(CARRIER_UPS, ups), (CARRIER_DOWNS, downs)];
+                Ok(self.named(found.map(|(name, count)| (name.to_owned(), u64::from(count))).into()))
             }
             From::Ethtool(netdev) => {
                 let values = statistics.values(netdev)?;
@@ -271,6 +311,15 @@ impl Block {
                 Ok(values)
             }
         }
+    }
+
+    /// The values of an answer that names them. Names change where optional counters are turned on or off.
+    fn named(&mut self, found: Vec<(String, u64)>) -> Vec<u64> {
+        let known = self.counters.iter().map(|counter| counter.name.as_str());
+        if !known.eq(found.iter().map(|(name, _)| name.as_str())) {
+            self.name(found.iter().map(|(name, _)| name.clone()).collect());
+        }
+        found.into_iter().map(|(_, value)| value).collect()
     }
 
     /// Has these counters from now on; what is known of those that stay goes on.

@@ -9,7 +9,10 @@ use super::catalogue::Source;
 use super::device::Device;
 use super::discover::{Search, fingerprint};
 use super::filter::Filter;
-use super::readout::{Kind, Readout, Series};
+use super::namespaces::Namespaces;
+use super::netlink::devlink::Reporter;
+use super::netlink::rdma::Bound;
+use super::readout::{Further, Kind, Readout, Series, Subject};
 use crate::config::limits;
 use crate::health::resources::Used;
 use crate::host::roots::Roots;
@@ -19,8 +22,10 @@ pub(crate) struct Collector {
     roots: Roots,
     filter: Filter,
     all: bool,
+    queue_pairs: bool,
     statistics: Box<dyn Statistics>,
     devices: Vec<Device>,
+    elsewhere: Namespaces,
     /// The devices of the last look, by which a change is noticed.
     fingerprint: Vec<(String, u64)>,
     /// When everything was looked for; it is again at once where this is absent.
@@ -30,7 +35,14 @@ pub(crate) struct Collector {
 impl Collector {
     /// A reader that has not looked yet. `all` has counters shown too that no row of the catalogue knows.
     pub(crate) fn new(roots: Roots, filter: Filter, all: bool, statistics: Box<dyn Statistics>) -> Self {
-        Self { roots, filter, all, statistics, devices: Vec::new(), fingerprint: Vec::new(), looked: None }
+        let (devices, elsewhere, fingerprint) = (Vec::new(), Namespaces::default(), Vec::new());
+        Self { roots, filter, all, queue_pairs: false, statistics, devices, elsewhere, fingerprint, looked: None }
+    }
+
+    /// Has counters read too that are bound to queue pairs: there may be many, so that only who looks at them asks.
+    pub(crate) fn with_queue_pairs(mut self) -> Self {
+        self.queue_pairs = true;
+        self
     }
 
     /// A full reading. Nothing on the host is no error, nor is anything that a device answers.
@@ -44,15 +56,56 @@ impl Collector {
                 self.looked = None;
             }
         }
+        if self.statistics.is_exclusive() {
+            let wanted = (&self.roots, &self.filter, self.all);
+            self.elsewhere.read(now, wanted, &mut durations, &mut gathered);
+        } else {
+            self.elsewhere = Namespaces::default();
+        }
+        let mut subjects: Vec<Subject> = self.devices.iter().map(|device| self.subject(device, now)).collect();
+        subjects.extend(self.elsewhere.subjects(now));
+        let (reporters, closed_namespaces) = (self.reporters(&subjects), self.elsewhere.closed);
+        let further = Further { reporters, bound: self.bound(), closed_namespaces };
         Readout {
             at: Instant::now(),
-            subjects: self.devices.iter().map(|device| device.subject(now)).collect(),
+            subjects,
             counters: gathered.asked,
             series: series(gathered.parts),
             shown: gathered.shown,
             resources: self.resources(),
             durations: durations.into_iter().collect(),
+            further,
         }
+    }
+
+    fn subject(&self, device: &Device, now: Instant) -> Subject {
+        let mut subject = device.subject(now);
+        if device.kind == Kind::Netdev {
+            subject.relations.changes = device.index.and_then(|index| self.statistics.changes(index));
+        }
+        subject
+    }
+
+    /// Of the devices that are read, or all if nothing is left out: an adapter may report that has no device yet.
+    fn reporters(&self, subjects: &[Subject]) -> Vec<Reporter> {
+        let mut reporters = self.statistics.reporters();
+        if !self.filter.is_all() {
+            let is_of = |subject: &Subject, reporter: &Reporter| subject.relations.stands_on(&reporter.device);
+            reporters.retain(|reporter| subjects.iter().any(|subject| is_of(subject, reporter)));
+        }
+        reporters.truncate(limits::REPORTERS);
+        reporters
+    }
+
+    /// Where single queue pairs may be shown.
+    fn bound(&self) -> Vec<(String, Bound)> {
+        let devices = self.devices.iter().filter(|device| self.queue_pairs && device.kind == Kind::Rdma);
+        let of = |device: &Device| {
+            let found = device.index.map(|index| self.statistics.bound(index)).unwrap_or_default();
+            let wanted = found.into_iter().filter(|bound| self.filter.wants_port(bound.port));
+            wanted.map(|bound| (device.name.clone(), bound)).collect::<Vec<_>>()
+        };
+        devices.flat_map(of).take(limits::BOUND_COUNTERS).collect()
     }
 
     /// Looks for devices again if they have changed, and from time to time in any case: a port's network device may be
@@ -65,6 +118,8 @@ impl Collector {
         }
         self.fingerprint = found;
         self.looked = Some(now);
+        // A device that is gone may be in another namespace now, or come from one.
+        self.elsewhere.look_soon();
         let search = Search { roots: &self.roots, filter: &self.filter, all: self.all, statistics: &*self.statistics };
         let mut old = std::mem::take(&mut self.devices);
         for facts in search.devices() {

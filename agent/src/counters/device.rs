@@ -7,6 +7,7 @@ use super::Statistics;
 use super::block::{Block, Gathered};
 use super::catalogue::Source;
 use super::readout::{Kind, Subject};
+use super::relations::Relations;
 use crate::config::limits;
 
 /// A device.
@@ -20,6 +21,10 @@ pub(super) struct Device {
     pub(super) identity: u64,
     /// The RDMA device and port a network device belongs to.
     pub(super) port_of: Option<(String, u32)>,
+    /// What it belongs to.
+    pub(super) relations: Relations,
+    /// Its index, of a network device that can be asked; or its number, of an RDMA device.
+    pub(super) index: Option<u32>,
     pub(super) blocks: Vec<Block>,
     /// Priorities for which flow control is on, as last asked.
     pub(super) priorities: Option<u8>,
@@ -66,6 +71,8 @@ pub(super) struct Facts {
     pub(super) driver: Option<String>,
     pub(super) identity: u64,
     pub(super) port_of: Option<(String, u32)>,
+    pub(super) relations: Relations,
+    pub(super) index: Option<u32>,
     pub(super) blocks: Vec<Block>,
 }
 
@@ -78,9 +85,10 @@ pub(super) struct Outcome {
 
 impl Device {
     pub(super) fn new(facts: Facts) -> Self {
-        let Facts { kind, name, driver, identity, port_of, blocks } = facts;
+        let Facts { kind, name, driver, identity, port_of, relations, index, blocks } = facts;
         let (failures, quarantine) = (BTreeMap::new(), Quarantine::default());
-        Self { kind, name, driver, identity, port_of, blocks, priorities: None, failures, quarantine }
+        let priorities = None;
+        Self { kind, name, driver, identity, port_of, relations, index, blocks, priorities, failures, quarantine }
     }
 
     /// What was known of a device of this name goes on; its counts do only if it is still the same one.
@@ -92,8 +100,7 @@ impl Device {
         self.quarantine = old.quarantine;
         self.priorities = old.priorities;
         for block in &mut self.blocks {
-            let same = |known: &&mut Block| known.place == block.place && known.source == block.source;
-            if let Some(known) = old.blocks.iter_mut().find(same) {
+            if let Some(known) = old.blocks.iter_mut().find(|known| known.is_like(block)) {
                 block.inherit(known);
             }
         }
@@ -147,6 +154,7 @@ impl Device {
             priorities: self.priorities,
             quarantined: self.quarantine.left(now).map(|left| (self.quarantine.why.clone(), left)),
             failures: self.failures.iter().map(|(reason, count)| (*reason, *count)).collect(),
+            relations: self.relations.clone(),
         }
     }
 }

@@ -10,6 +10,7 @@ use super::catalogue::{Driver, Source};
 use super::device::Facts;
 use super::filter::Filter;
 use super::readout::{Kind, Place};
+use super::relations::Relations;
 use crate::config::limits;
 use crate::host::rdma::{driver_of, netdevs_of};
 use crate::host::read;
@@ -102,7 +103,8 @@ impl Search<'_> {
             blocks.push(asked.unwrap_or_else(|| folder(&place, Source::HwCounters, path.join("hw_counters"))));
         }
         blocks.retain(|block| !block.is_empty());
-        Facts { kind: Kind::Rdma, identity: identity(path), name, driver, port_of: None, blocks }
+        let (kind, relations) = (Kind::Rdma, Relations::read(path, Kind::Rdma));
+        Facts { kind, identity: identity(path), name, driver, port_of: None, relations, index, blocks }
     }
 
     fn netdev(&self, path: &Path, name: String, port_of: Option<(String, u32)>) -> Option<Facts> {
@@ -118,12 +120,15 @@ impl Search<'_> {
         let mut blocks = vec![Block::of_folder(&place, Source::Netdev, path.join("statistics"), family, self.all)];
         // The kernel is asked by name, in this process's network namespace: only if that is the same device.
         let index: Option<u32> = read::parsed(&path.join("ifindex"));
-        if index.is_some() && index == self.statistics.index(&name) {
+        let index = index.filter(|index| self.statistics.index(&name) == Some(*index));
+        if let Some(index) = index {
             let driver = driver.clone().or_else(|| self.statistics.driver(&name));
             let family = Driver::of_module(driver.as_deref());
             blocks.push(Block::of_statistics(&place, family, self.all));
+            blocks.extend(Block::of_standard(&place, index, family, self.all));
         }
         blocks.retain(|block| !block.is_empty());
-        Some(Facts { kind: Kind::Netdev, identity: identity(path), name, driver, port_of, blocks })
+        let (kind, relations) = (Kind::Netdev, Relations::read(path, Kind::Netdev));
+        Some(Facts { kind, identity: identity(path), name, driver, port_of, relations, index, blocks })
     }
 }

@@ -72,6 +72,11 @@ pub(crate) struct Filter {
 }
 
 impl Filter {
+    /// Nothing is left out.
+    pub(crate) fn is_all(&self) -> bool {
+        self.devices.is_all() && self.drivers.is_all() && self.ports.is_empty()
+    }
+
     /// Whether a port is wanted.
     pub(crate) fn wants_port(&self, port: u32) -> bool {
         self.ports.is_empty() || self.ports.contains(&port)

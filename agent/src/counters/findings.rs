@@ -15,6 +15,7 @@ use super::readout::{Kind, Place, Readout, Series, Subject};
 use crate::config::limits;
 use crate::host::links::stated_speed;
 use crate::host::roots::Roots;
+use link::LinkWindow;
 
 /// One row of one place, of one priority.
 type Key = (Arc<Place>, &'static str, Option<u8>);
@@ -23,6 +24,7 @@ type Key = (Arc<Place>, &'static str, Option<u8>);
 pub(crate) struct Windows {
     net: PathBuf,
     samples_max: usize,
+    pace: Duration,
     last: Option<(Instant, UtcNs)>,
     ports: BTreeMap<Place, Port>,
     left_out: usize,
@@ -32,6 +34,7 @@ pub(crate) struct Windows {
 struct Port {
     netdev: Option<String>,
     samples: CounterSeries,
+    link: LinkWindow,
     /// What every row that was ever read here stood at; absent where it could not be read the last time.
     known: BTreeMap<Key, Option<Stood>>,
 }
@@ -60,7 +63,7 @@ impl Windows {
         // What the last two samples say is worth knowing however far they are apart.
         let samples_max = usize::try_from(samples).unwrap_or(usize::MAX).clamp(2, limits::FINDING_SAMPLES);
         let net = roots.sysfs.join("class/net");
-        Self { net, samples_max, last: None, ports: BTreeMap::new(), left_out: 0 }
+        Self { net, samples_max, pace, last: None, ports: BTreeMap::new(), left_out: 0 }
     }
 
     /// Takes the next reading, which was over at `utc`.
@@ -92,7 +95,7 @@ impl Windows {
                 self.left_out += 1;
                 continue;
             }
-            let mut port = Port::new(self.samples_max);
+            let mut port = Port::new(self.samples_max, self.pace);
             port.take(None, &series);
             self.ports.insert(place, port);
         }
@@ -107,7 +110,7 @@ impl Windows {
     pub(crate) fn findings(&self) -> Vec<Judged> {
         let judge = |(place, port): (&Place, &Port)| {
             let (place, netdev) = (place.clone(), port.netdev.clone());
-            let found = port::findings(&port.samples, &Limits::DEFAULT).into_iter();
+            let found = port::findings_with_link(&port.samples, port.link.samples(), &Limits::DEFAULT).into_iter();
             found
                 .map(move |finding| Judged { place: place.clone(), netdev: netdev.clone(), finding })
                 .collect::<Vec<_>>()
@@ -177,15 +180,16 @@ fn netdev_of(readout: &Readout, port: &Place) -> Option<String> {
 }
 
 impl Port {
-    fn new(samples_max: usize) -> Self {
-        Self { netdev: None, samples: CounterSeries::new(None, samples_max), known: BTreeMap::new() }
+    fn new(samples_max: usize, pace: Duration) -> Self {
+        let (samples, link) = (CounterSeries::new(None, samples_max), LinkWindow::new(pace));
+        Self { netdev: None, samples, link, known: BTreeMap::new() }
     }
 
     /// Without `when` there was no reading to compare with.
     fn take(&mut self, when: Option<When>, read: &BTreeMap<Key, (&'static Meaning, &Series)>) {
         let mut ranks: BTreeMap<Counter, (u8, Vec<Delta>)> = BTreeMap::new();
         for (key, (meaning, series)) in read {
-            let stood = Stood { value: series.value, epoch: series.epoch };
+            let stood = Stood { value: meaning.count(series.value), epoch: series.epoch };
             let delta = match self.known.insert(key.clone(), Some(stood)) {
                 _ if series.saturated => Err(Gap::Saturated),
                 None => Err(Gap::First),
@@ -206,6 +210,8 @@ impl Port {
             let values = ranks.into_iter().flat_map(|(counter, (_, deltas))| {
                 deltas.into_iter().map(move |delta| (counter, delta.map(|growth| Meaning::in_unit(counter, growth))))
             });
+            let values: Vec<(Counter, Delta)> = values.collect();
+            self.link.take(when, values.iter().filter(|(counter, _)| *counter == Counter::LinkDowns).map(|(_, d)| *d));
             self.samples.push(when, values);
         }
     }
@@ -226,5 +232,6 @@ fn add(ranks: &mut BTreeMap<Counter, (u8, Vec<Delta>)>, meaning: &Meaning, prior
     }
 }
 
+mod link;
 #[cfg(test)]
 mod tests;

@@ -3,6 +3,10 @@
 use std::io;
 
 use super::Statistics;
+use super::carrier::{Carrier, Change, Links};
+use super::netlink::devlink::{Devlink, Reporter};
+use super::netlink::ethtool::{Group, Standard};
+use super::netlink::rdma::Bound;
 use super::netlink::{self, Rdma};
 use crate::health::resources::{self, Used};
 use crate::kernel::Ethtool;
@@ -13,6 +17,9 @@ pub(crate) struct Kernel {
     ethtool: Ethtool,
     /// Absent where there is no RDMA.
     rdma: Option<Rdma>,
+    standard: Option<Standard>,
+    devlink: Option<Devlink>,
+    links: Option<Links>,
 }
 
 impl Kernel {
@@ -22,7 +29,15 @@ impl Kernel {
     ///
     /// If there are no more file descriptors.
     pub(crate) fn new() -> io::Result<Self> {
-        Ok(Self { ethtool: Ethtool::new()?, rdma: Rdma::new().ok() })
+        let links =
+            Links::listen().inspect_err(|error| tracing::info!("changes of links are not listened to: {error}"));
+        Ok(Self {
+            ethtool: Ethtool::new()?,
+            rdma: Rdma::new().ok(),
+            standard: Standard::open().ok(),
+            devlink: Devlink::open().ok(),
+            links: links.ok(),
+        })
     }
 }
 
@@ -65,7 +80,37 @@ impl Statistics for Kernel {
     fn rdma(&self, index: u32, port: u32) -> io::Result<Vec<(String, u64)>> {
         match &self.rdma {
             Some(rdma) => rdma.statistics(index, port),
-            None => Err(io::Error::from_raw_os_error(libc::EOPNOTSUPP)),
+            None => Err(unsupported()),
         }
     }
+
+    fn is_exclusive(&self) -> bool {
+        self.rdma.as_ref().is_some_and(|rdma| rdma.is_exclusive().unwrap_or_default())
+    }
+
+    fn bound(&self, index: u32) -> Vec<Bound> {
+        self.rdma.as_ref().and_then(|rdma| rdma.bound(index).ok()).unwrap_or_default()
+    }
+
+    fn standard(&self, netdev: &str, group: Group) -> io::Result<Vec<(&'static str, u64)>> {
+        self.standard.as_ref().ok_or_else(unsupported)?.read(netdev, group)
+    }
+
+    fn carrier(&self, ifindex: u32) -> io::Result<Carrier> {
+        self.links.as_ref().ok_or_else(unsupported)?.read(ifindex)
+    }
+
+    fn changes(&self, ifindex: u32) -> Option<Vec<Change>> {
+        self.links.as_ref()?.changes(ifindex)
+    }
+
+    fn reporters(&self) -> Vec<Reporter> {
+        // The module that has devlink may be loaded later than the agent.
+        let devlink = if self.devlink.is_some() { None } else { Devlink::open().ok() };
+        self.devlink.as_ref().or(devlink.as_ref()).and_then(|devlink| devlink.reporters().ok()).unwrap_or_default()
+    }
+}
+
+fn unsupported() -> io::Error {
+    io::Error::from_raw_os_error(libc::EOPNOTSUPP)
 }

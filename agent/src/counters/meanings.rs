@@ -12,16 +12,28 @@ pub(super) struct Meaning {
     pub(super) counter: fn(Lane) -> Counter,
     /// Of rows that mean the same the lowest rank is taken that the port has; rows of one rank are parts of a sum.
     pub(super) rank: u8,
+    /// So many of the row are one of the counter.
+    each: u64,
 }
 
 const fn row(row: &'static str, counter: fn(Lane) -> Counter) -> Meaning {
-    Meaning { row, counter, rank: 0 }
+    Meaning { row, counter, rank: 0, each: 1 }
 }
 
 impl Meaning {
     const fn rank(mut self, rank: u8) -> Self {
         self.rank = rank;
         self
+    }
+
+    const fn each(mut self, each: u64) -> Self {
+        self.each = each;
+        self
+    }
+
+    /// What the row's count is as the counter's, before its unit.
+    pub(super) const fn count(&self, value: u64) -> u64 {
+        value / self.each
     }
 
     /// What so much growth of the row is in the counter's unit; seconds are kept as microseconds.
@@ -81,9 +93,12 @@ pub(super) const MEANINGS: &[Meaning] = &[
     row("rdma_implied_nak_events", |_| Counter::ImpliedNaks),
     row("rdma_timeout_events", |_| Counter::Timeouts),
     row("rdma_rnr_nak_received_packets", |_| Counter::ReceiverNotReady),
-    // RDMA's stays at 255.
     row("nic_link_down_events", |_| Counter::LinkDowns),
-    row("rdma_link_down_events", |_| Counter::LinkDowns).rank(1),
+    row("nic_carrier_down_events", |_| Counter::LinkDowns).rank(1),
+    // RDMA's stays at 255.
+    row("rdma_link_down_events", |_| Counter::LinkDowns).rank(2),
+    // A link that goes comes again; which of the two an odd number ends with does not matter over time.
+    row("nic_carrier_change_events", |_| Counter::LinkDowns).rank(3).each(2),
 ];
 
 #[cfg(test)]

@@ -86,13 +86,14 @@ mod tests {
 
     use super::*;
     use crate::counters::catalogue::row;
-    use crate::counters::readout::Kind;
+    use crate::counters::readout::{Further, Kind};
 
     fn readout(at: Instant, name: &str, value: u64, epoch: u64, saturated: bool) -> Readout {
         let place = Arc::new(Place { kind: Kind::Netdev, device: "eth0".to_owned(), port: None });
         let (row, source) = (row(name).expect("a row"), Source::Ethtool);
         let series = vec![Series { place, row, priority: None, value, saturated, epoch, source }];
-        Readout { at, subjects: vec![], series, shown: vec![], resources: vec![], durations: vec![], counters: 1 }
+        let (subjects, shown, resources, durations) = (vec![], vec![], vec![], vec![]);
+        Readout { at, subjects, series, shown, resources, durations, counters: 1, further: Further::default() }
     }
 
     /// The rate over two seconds.

@@ -4,6 +4,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::catalogue::{Row, Source};
+use super::netlink::devlink::Reporter;
+use super::netlink::rdma::Bound;
+use super::relations::Relations;
 use super::value::Failure;
 use crate::health::resources::Used;
 
@@ -44,6 +47,8 @@ pub(crate) struct Subject {
     pub(crate) quarantined: Option<(String, Duration)>,
     /// How often a counter could not be read, by reason, since the start.
     pub(crate) failures: Vec<(&'static str, u64)>,
+    /// What it belongs to, and when its link changed.
+    pub(crate) relations: Relations,
 }
 
 /// One counter by meaning.
@@ -104,6 +109,19 @@ pub(crate) struct Readout {
     pub(crate) durations: Vec<(Source, Duration)>,
     /// Counters whose files or names were read.
     pub(crate) counters: usize,
+    /// What is told besides.
+    pub(crate) further: Further,
+}
+
+/// What stands beside the counters.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Further {
+    /// Health reporters of the devices that are read.
+    pub(crate) reporters: Vec<Reporter>,
+    /// Counters bound to queue pairs, by RDMA device; only where they were asked for.
+    pub(crate) bound: Vec<(String, Bound)>,
+    /// Network namespaces that may hide RDMA devices and could not be entered.
+    pub(crate) closed_namespaces: usize,
 }
 
 impl Readout {

@@ -15,6 +15,8 @@ use super::readout::Readout;
 use crate::health::resources::Used;
 use crate::host::roots::Roots;
 
+mod sources;
+
 /// A sysfs of our own, and what network devices answer.
 struct Host {
     folder: TempDir,

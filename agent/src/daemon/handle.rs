@@ -132,6 +132,8 @@ pub(crate) struct Status {
     pub(crate) degraded: Vec<String>,
     /// Hooks that do not run though nothing is wrong, by reason, the most first; a few lines.
     pub(crate) idle: Vec<String>,
+    /// What is worth knowing and no fault, one sentence each.
+    pub(crate) notes: Vec<String>,
     /// Verbs calls that returned.
     pub(crate) calls: u64,
     /// Of these, failures.

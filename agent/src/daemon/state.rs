@@ -253,6 +253,7 @@ impl<S: Source> State<S> {
         let mut health = health(&self.source.hooks());
         health.reasons.extend(self.bursts.iter().flat_map(Bursts::degraded));
         health.reasons.extend(self.fast().iter().filter_map(fast::Status::degraded));
+        health.notes.extend(self.bursts.iter().flat_map(Bursts::notes));
         health
     }
 
@@ -356,6 +357,7 @@ impl<S: Source> State<S> {
                 .collect(),
             netdevs: self.bursts.as_ref().map(|bursts| bursts.live(UtcNs(realtime_ns()))).unwrap_or_default(),
             idle: idle(&hooks),
+            notes: self.bursts.iter().flat_map(Bursts::notes).collect(),
             calls,
             failures,
             probes,

@@ -31,6 +31,13 @@ pub(crate) struct HostFacts {
     pub(crate) fexit: Option<Result<(), String>>,
     /// Whether a trial program attached by TCX, with the error if not. Absent: not tried.
     pub(crate) tcx: Option<Result<(), String>>,
+    /// How many programs on this host mark what TCP sends again, or why that is not known. Absent: not looked for.
+    pub(crate) marking: Option<Result<usize, String>>,
+    /// Whether a trial program attached to the tracepoint of what TCP sends again, and if so whether that tells of
+    /// failures too. Absent: not tried.
+    pub(crate) retransmissions: Option<Result<bool, String>>,
+    /// Whether it attached as clsact filter instead. Absent: not tried, or not needed.
+    pub(crate) clsact: Option<Result<(), String>>,
 }
 
 /// One of [`ENTRY_FUNCTIONS`] in the running kernel.
@@ -45,7 +52,7 @@ pub(crate) struct EntryFunction {
 }
 
 impl HostFacts {
-    /// Reads /proc and /sys. The trials (`fexit`, `tcx`) load programs and are left to who can do that.
+    /// Reads /proc and /sys. The trials (`fexit`, `tcx`, `clsact`) load programs and are left to who can do that.
     pub(crate) fn read(roots: &Roots) -> Self {
         let kernel = KernelFacts::read(roots);
         let symbols = Symbols::read(roots, kernel.tracefs.as_deref()).ok();
@@ -56,6 +63,9 @@ impl HostFacts {
             kernel,
             fexit: None,
             tcx: None,
+            marking: None,
+            retransmissions: None,
+            clsact: None,
         }
     }
 }

@@ -1,6 +1,6 @@
 //! RDMA devices, their ports and their character devices, from sysfs. An odd attribute costs only itself.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::device_number::DeviceNumber;
 use super::drivers;
@@ -199,10 +199,16 @@ fn hardware_driver(device: &Path) -> Option<String> {
     Some(drivers::module_of_bus(&bus).map_or(bus, str::to_owned))
 }
 
-/// The nearest PCI function: the parent itself, or for a parent on another bus (auxiliary) the PCI function above.
+/// The address of the nearest PCI function.
 fn pci_address(device: &Path) -> Option<String> {
+    Some(pci_folder(device)?.file_name()?.to_str()?.to_owned())
+}
+
+/// The folder of the nearest PCI function: the parent itself, or for a parent on another bus (auxiliary) the PCI
+/// function above.
+pub(crate) fn pci_folder(device: &Path) -> Option<PathBuf> {
     let parent = device.join("device").canonicalize().ok()?;
-    let is_pci = |name: &&str| {
+    let is_pci = |name: &str| {
         let mut parts = name.split([':', '.']);
         let hex = |part: Option<&str>, len: usize| {
             part.is_some_and(|part| part.len() >= len && part.bytes().all(|byte| byte.is_ascii_hexdigit()))
@@ -213,8 +219,8 @@ fn pci_address(device: &Path) -> Option<String> {
             && hex(parts.next(), 1)
             && parts.next().is_none()
     };
-    let mut names = parent.ancestors().filter_map(|path| path.file_name()?.to_str());
-    names.find(is_pci).map(str::to_owned)
+    let name = |path: &&Path| path.file_name().and_then(|name| name.to_str()).is_some_and(is_pci);
+    parent.ancestors().find(name).map(Path::to_owned)
 }
 
 /// The port's network devices: those its GIDs name, the one below a software device, else those of the same

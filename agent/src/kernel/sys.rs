@@ -5,7 +5,7 @@
 
 use std::ffi::CString;
 use std::io;
-use std::os::fd::{AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd};
+use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd};
 
 use aya_obj::generated::bpf_insn;
 
@@ -61,15 +61,23 @@ struct ProgLoad {
 
 #[repr(C)]
 #[derive(Default)]
-struct LinkCreate {
+pub(super) struct LinkCreate {
     prog_fd: u32,
+    /// Or the number of a network device.
     target_fd: u32,
     attach_type: u32,
     flags: u32,
-    /// `perf_event.bpf_cookie`, or `tracing.target_btf_id` and padding.
+    /// `perf_event.bpf_cookie`, or `tracing.target_btf_id` and padding, or `tcx.relative_fd` and padding.
     first: u64,
-    /// `tracing.cookie`.
+    /// `tracing.cookie`, or `tcx.expected_revision`.
     second: u64,
+}
+
+impl LinkCreate {
+    /// Of a program on a target of its own kind.
+    pub(super) fn new(program: BorrowedFd<'_>, target: u32, attach_type: u32, flags: u32) -> Self {
+        Self { prog_fd: raw(program), target_fd: target, attach_type, flags, ..Self::default() }
+    }
 }
 
 #[repr(C)]
@@ -111,7 +119,8 @@ pub(crate) struct ProgramAccount {
     pub(crate) recursion_misses: u64,
 }
 
-fn bpf<T>(command: libc::c_long, attr: &mut T) -> io::Result<i32> {
+/// The system call.
+pub(super) fn bpf<T>(command: libc::c_long, attr: &mut T) -> io::Result<i32> {
     // SAFETY: `attr` is a valid attribute of the size given; pointers inside it are kept alive by the callers.
     let result = unsafe { libc::syscall(libc::SYS_bpf, command, std::ptr::from_mut(attr), size_of::<T>()) };
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(i32::try_from(result).unwrap_or(0)) }
@@ -207,9 +216,29 @@ fn program_name(name: &str) -> [u8; 16] {
 ///
 /// The kernel's error.
 pub(crate) fn link_tracing(program: BorrowedFd<'_>, kind: Tracing, cookie: u64) -> io::Result<OwnedFd> {
-    let mut attr =
-        LinkCreate { prog_fd: raw(program), attach_type: kind as u32, second: cookie, ..LinkCreate::default() };
-    bpf(BPF_LINK_CREATE, &mut attr).map(owned)
+    create_link(&mut LinkCreate { second: cookie, ..LinkCreate::new(program, 0, kind as u32, 0) })
+}
+
+/// Makes a link, which lives as long as the descriptor.
+///
+/// # Errors
+///
+/// The kernel's error.
+pub(super) fn create_link(attr: &mut LinkCreate) -> io::Result<OwnedFd> {
+    bpf(BPF_LINK_CREATE, attr).map(owned)
+}
+
+/// What the kernel tells of an object, as many bytes as are asked for.
+///
+/// # Errors
+///
+/// The kernel's error.
+pub(super) fn object_info<const BYTES: usize>(object: BorrowedFd<'_>) -> io::Result<[u8; BYTES]> {
+    let mut info = [0u8; BYTES];
+    let info_len = u32::try_from(BYTES).unwrap_or(0);
+    let mut attr = GetInfo { fd: raw(object), info_len, info: info.as_mut_ptr() as u64 };
+    bpf(BPF_OBJ_GET_INFO_BY_FD, &mut attr)?;
+    Ok(info)
 }
 
 /// Attaches a loaded program to a trace event (tracepoint or kprobe event) by its id. The link and the event live as
@@ -220,14 +249,8 @@ pub(crate) fn link_tracing(program: BorrowedFd<'_>, kind: Tracing, cookie: u64) 
 /// The kernel's error.
 pub(crate) fn link_event(program: BorrowedFd<'_>, event_id: u64, cookie: u64) -> io::Result<(OwnedFd, OwnedFd)> {
     let event = open_event(event_id)?;
-    let mut attr = LinkCreate {
-        prog_fd: raw(program),
-        target_fd: u32::try_from(event.as_raw_fd()).unwrap_or(u32::MAX),
-        attach_type: BPF_PERF_EVENT,
-        first: cookie,
-        ..LinkCreate::default()
-    };
-    let link = bpf(BPF_LINK_CREATE, &mut attr).map(owned)?;
+    let attr = LinkCreate::new(program, raw(event.as_fd()), BPF_PERF_EVENT, 0);
+    let link = create_link(&mut LinkCreate { first: cookie, ..attr })?;
     Ok((link, event))
 }
 
@@ -304,9 +327,7 @@ const RECURSION_MISSES: usize = 208;
 ///
 /// The kernel's error.
 pub(crate) fn program_account(program: BorrowedFd<'_>) -> io::Result<ProgramAccount> {
-    let mut info = [0u8; PROG_INFO];
-    let mut attr = GetInfo { fd: raw(program), info_len: PROG_INFO as u32, info: info.as_mut_ptr() as u64 };
-    bpf(BPF_OBJ_GET_INFO_BY_FD, &mut attr)?;
+    let info: [u8; PROG_INFO] = object_info(program)?;
     let word = |at: usize| info.get(at..at + 8).and_then(|bytes| bytes.try_into().ok()).map_or(0, u64::from_ne_bytes);
     Ok(ProgramAccount {
         run_time_ns: word(RUN_TIME),

@@ -9,11 +9,11 @@ use super::table::Metric;
 use crate::bursts::account::{Account, Histogram};
 use crate::bursts::recorder::{self, Status};
 use crate::bursts::sessions::State;
-use crate::bursts::state::Bursts;
-use crate::kernel::sampler::Means;
+use crate::bursts::state::{Bursts, Retraced};
+use crate::kernel::ProgramAccount;
+use crate::kernel::sampler::{Marks, Means};
 
 /// Adds all of them. `now` is the wall clock.
-#[expect(clippy::cast_precision_loss, reason = "seconds of run time need no more than 53 bits")]
 pub(super) fn add(page: &mut Page, bursts: &Bursts, now: UtcNs) {
     for device in &bursts.devices {
         let sampled = match &device.state {
@@ -31,7 +31,7 @@ pub(super) fn add(page: &mut Page, bursts: &Bursts, now: UtcNs) {
         }
     }
     for (netdev, account) in &bursts.accounts {
-        add_account(page, netdev, account, now);
+        add_account(page, netdev, account, bursts.marks, now);
     }
     // Without a device that has a line rate there are no bursts to measure.
     if bursts.accounts.values().any(|account| account.line_rate.is_some()) {
@@ -41,16 +41,38 @@ pub(super) fn add(page: &mut Page, bursts: &Bursts, now: UtcNs) {
             page.add(Metric::BurstVolume, labels, histogram(&sizes.volumes, 1.0));
         }
     }
-    if bursts.runs.run_count > 0 {
-        page.add(Metric::RunCount, &["bursts"], Value::Whole(bursts.runs.run_count));
-        page.add(Metric::RunTime, &["bursts"], Value::Real(bursts.runs.run_time_ns as f64 * 1e-9));
-    }
+    add_runs(page, "bursts", bursts.runs);
     if let Some(recorder) = &bursts.recorder {
         add_recorder(page, &recorder.status());
+    }
+    page.add(Metric::MarksRetransmits, &[], Value::Whole(u64::from(bursts.marks == Marks::Set)));
+    if let Some(retransmissions) = &bursts.retransmissions {
+        add_retransmissions(page, &**retransmissions);
     }
     page.add(Metric::BurstDrains, &[], Value::Whole(bursts.drains));
     page.add(Metric::BurstDrainTime, &[], Value::Real(bursts.drain_time.as_secs_f64()));
     page.add(Metric::ClockSteps, &[], Value::Whole(bursts.clock_steps));
+}
+
+#[expect(clippy::cast_precision_loss, reason = "seconds of run time need no more than 53 bits")]
+fn add_runs(page: &mut Page, program: &str, runs: ProgramAccount) {
+    if runs.run_count > 0 {
+        page.add(Metric::RunCount, &[program], Value::Whole(runs.run_count));
+        page.add(Metric::RunTime, &[program], Value::Real(runs.run_time_ns as f64 * 1e-9));
+    }
+}
+
+fn add_retransmissions(page: &mut Page, retransmissions: &dyn Retraced) {
+    add_runs(page, "retransmissions", retransmissions.account());
+    let Ok(traces) = retransmissions.traces() else { return };
+    page.add(Metric::TcpRetransmits, &[], Value::Whole(traces.host.events));
+    if traces.sizes {
+        page.add(Metric::TcpRetransmitSegments, &[], Value::Whole(traces.host.segments));
+        page.add(Metric::TcpRetransmitBytes, &[], Value::Whole(traces.host.bytes));
+    }
+    if traces.failures {
+        page.add(Metric::TcpRetransmitFailures, &[], Value::Whole(traces.host.failures));
+    }
 }
 
 fn add_recorder(page: &mut Page, status: &Status) {
@@ -69,15 +91,21 @@ fn add_recorder(page: &mut Page, status: &Status) {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "seconds and shares need no more than 53 bits")]
-fn add_account(page: &mut Page, netdev: &str, account: &Account, now: UtcNs) {
+fn add_account(page: &mut Page, netdev: &str, account: &Account, marks: Marks, now: UtcNs) {
     let peaks = account.peak(now);
     for ((direction, way), peak) in Direction::ALL.into_iter().zip(&account.ways).zip(peaks) {
         let labels = &[netdev, direction.name()];
         page.add(Metric::NetdevBytes, labels, Value::Whole(way.bytes));
         page.add(Metric::NetdevPackets, labels, Value::Whole(way.packets));
         page.add(Metric::NetdevCeBytes, labels, Value::Whole(way.ce_bytes));
+        page.add(Metric::NetdevCePackets, labels, Value::Whole(way.ce_packets));
         if direction == Direction::Tx || account.suspects {
             page.add(Metric::NetdevRetransmits, labels, Value::Whole(way.retransmit_bytes));
+            page.add(Metric::NetdevRetransmitSegments, labels, Value::Whole(way.retransmit_segments));
+        }
+        if marks == Marks::Set {
+            page.add(Metric::NetdevMarked, labels, Value::Whole(way.marked_bytes));
+            page.add(Metric::NetdevMarkedSegments, labels, Value::Whole(way.marked_segments));
         }
         if let Some(rate) = account.line_rate {
             page.add(Metric::Bursts, labels, Value::Whole(way.bursts));

@@ -22,6 +22,9 @@ pub(super) fn add(page: &mut Page, seats: &mut Seats, latest: &Latest) {
     for (source, duration) in &readout.durations {
         page.add(Metric::CounterDuration, &[source.name()], seconds(*duration));
     }
+    for subject in &readout.subjects {
+        add_info(page, seats, subject);
+    }
     // By row first: where there is not room for all, each port has the most important ones.
     for (index, row) in catalogue::rows().enumerate().filter(|(_, row)| row.metric) {
         for series in readout.series.iter().filter(|series| series.row.is(row)) {
@@ -47,6 +50,31 @@ pub(super) fn add_fast(page: &mut Page, sources: &[fast::Status]) {
         page.add(Metric::FastReadings, &labels, Value::Whole(source.readings));
         page.add(Metric::FastTime, &labels, seconds(source.took));
     }
+}
+
+/// What a device belongs to, where anything is known of it.
+fn add_info(page: &mut Page, seats: &mut Seats, subject: &Subject) {
+    let relations = &subject.relations;
+    let (device, netdev) = match subject.kind {
+        Kind::Rdma => (seats.device(&subject.name), ""),
+        Kind::Netdev => (subject.port_of.as_ref().map_or("", |(device, _)| device), subject.name.as_str()),
+    };
+    let has_seat = match subject.kind {
+        Kind::Rdma => device != OTHER && seats.take_counter(device, usize::MAX, "info"),
+        Kind::Netdev => seats.take_netdev(netdev, usize::MAX, "info"),
+    };
+    if !has_seat {
+        page.left_out += 1;
+        return;
+    }
+    let (pf, vf) = relations
+        .function
+        .as_ref()
+        .map_or(("", String::new()), |function| (function.physical.as_str(), function.number.to_string()));
+    let text = |text: &'_ Option<String>| text.clone().unwrap_or_default();
+    let pci = text(if relations.pci.is_some() { &relations.pci } else { &relations.bus });
+    let [driver, bond, namespace] = [&subject.driver, &relations.bond, &relations.namespace].map(text);
+    page.add(Metric::NicInfo, &[device, netdev, &driver, &pci, pf, &vf, &bond, &namespace], Value::Whole(1));
 }
 
 fn seconds(duration: Duration) -> Value {

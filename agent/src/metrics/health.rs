@@ -1,11 +1,14 @@
 //! The series of NICs that are not well, and of what the host could not keep up with.
 
+use std::collections::BTreeMap;
+
 use super::page::{Page, Value};
 use super::seats::{OTHER, Seats};
 use super::table::Metric;
 use crate::config::limits;
+use crate::counters::netlink::devlink::Reporter;
 use crate::health::Place;
-use crate::health::names::Row;
+use crate::health::names::{About, Row};
 use crate::health::resources::Used;
 use crate::host::gid::{Gid, GidType};
 use crate::host::rdma::RdmaFacts;
@@ -25,6 +28,45 @@ pub(super) fn add_events(page: &mut Page, seats: &mut Seats, host: &RdmaFacts, s
             page.add(Metric::HealthEvents, &[&device, &netdev, &pci, row.hook, &counted.part], value);
         } else {
             page.add(Metric::HealthEvents, &["", "", "", OTHER, ""], value);
+        }
+    }
+}
+
+/// What the reporters of one name of one adapter say together: its ports have one each.
+#[derive(Default)]
+struct Reported {
+    errors: u64,
+    recoveries: u64,
+    healthy: Option<bool>,
+    dumped_ns: Option<u64>,
+}
+
+/// Adds the health reporters of adapters.
+#[expect(clippy::cast_precision_loss, reason = "a time of day needs no more than 53 bits")]
+pub(super) fn add_reporters(page: &mut Page, seats: &mut Seats, host: &RdmaFacts, reporters: &[Reporter]) {
+    let mut reported: BTreeMap<(&str, &str), Reported> = BTreeMap::new();
+    for reporter in reporters {
+        let sum = reported.entry((&reporter.device, &reporter.name)).or_default();
+        sum.errors = sum.errors.saturating_add(reporter.errors);
+        sum.recoveries = sum.recoveries.saturating_add(reporter.recoveries);
+        sum.healthy = reporter.healthy.map(|healthy| healthy && sum.healthy.unwrap_or(true)).or(sum.healthy);
+        sum.dumped_ns = sum.dumped_ns.max(reporter.dumped_ns);
+    }
+    for ((device, name), sum) in reported {
+        if !seats.take_shared(Metric::ReporterErrors, &format!("{device} {name}"), limits::SERIES_REPORTERS) {
+            page.left_out += 1;
+            continue;
+        }
+        let Place { device, netdev, pci } = Place::find(About::Bus, device, host);
+        let [device, netdev, pci] = [device, netdev, pci].map(Option::unwrap_or_default);
+        let labels = [&*device, &*netdev, &*pci, name];
+        page.add(Metric::ReporterErrors, &labels, Value::Whole(sum.errors));
+        page.add(Metric::ReporterRecoveries, &labels, Value::Whole(sum.recoveries));
+        if let Some(healthy) = sum.healthy {
+            page.add(Metric::ReporterHealthy, &labels, Value::Whole(u64::from(healthy)));
+        }
+        if let Some(dumped_ns) = sum.dumped_ns {
+            page.add(Metric::ReporterDumpTime, &labels, Value::Real(dumped_ns as f64 * 1e-9));
         }
     }
 }
@@ -110,6 +152,37 @@ mod tests {
             );
             assert!(page.contains(&line), "{page}");
         }
+    }
+
+    #[test]
+    fn reporters_are_told_by_adapter_with_what_is_known_of_each() {
+        let reporter = |device: &str, name: &str, healthy, dumped_ns| Reporter {
+            bus: "pci".into(),
+            device: device.into(),
+            port: None,
+            name: name.into(),
+            healthy,
+            errors: 5,
+            recoveries: 4,
+            dumped_ns,
+        };
+        let (tx, of_port) = (reporter("a", "tx", Some(true), None), reporter("a", "tx", Some(false), None));
+        let mut reporters = vec![tx, of_port, reporter("0000:3b:00.0", "fw", None, Some(1_500_000_000))];
+        reporters.extend((0..limits::SERIES_REPORTERS).map(|number| reporter("z", &format!("{number}"), None, None)));
+        let mut page = Page::default();
+        add_reporters(&mut page, &mut Seats::default(), &RdmaFacts::default(), &reporters);
+        assert_eq!(page.left_out, 2);
+        let page = text(page);
+        for line in [
+            "errors_total{pci=\"0000:3b:00.0\",reporter=\"fw\"} 5\n",
+            "recoveries_total{pci=\"0000:3b:00.0\",reporter=\"fw\"} 4\n",
+            "dump_time_seconds{pci=\"0000:3b:00.0\",reporter=\"fw\"} 1.5\n",
+            "errors_total{pci=\"a\",reporter=\"tx\"} 10\n",
+            "healthy{pci=\"a\",reporter=\"tx\"} 0\n",
+        ] {
+            assert!(page.contains(&format!("fabricscope_health_reporter_{line}")), "{line}{page}");
+        }
+        assert_eq!((page.matches("healthy{").count(), page.matches("dump_time_seconds{").count()), (1, 1), "{page}");
     }
 
     #[test]

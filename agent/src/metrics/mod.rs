@@ -83,6 +83,7 @@ impl Metrics {
         if let Some(latest) = reading.counters {
             counters::add(&mut page, &mut self.seats, latest);
             health::add_resources(&mut page, &mut self.seats, &latest.readout.resources);
+            health::add_reporters(&mut page, &mut self.seats, reading.devices, &latest.readout.further.reporters);
         }
         counters::add_fast(&mut page, reading.fast);
         self.verbs_measured |= is_measured(reading.hooks, Subject::Verbs);
@@ -105,7 +106,7 @@ impl Metrics {
         if let Some(bursts) = reading.bursts {
             bursts::add(&mut page, bursts, UtcNs(realtime_ns()));
         }
-        let devices = reading.devices.devices.len() * limits::SERIES_PER_DEVICE;
+        let devices = (reading.devices.devices.len() + elsewhere(reading)) * limits::SERIES_PER_DEVICE;
         let netdevs = (self.seats.netdevs() + bursts::devices(reading.bursts)) * limits::SERIES_PER_NETDEV;
         let most = limits::SERIES.min(limits::SERIES_SHARED + devices + netdevs);
         // One is kept for saying how many are left out.
@@ -150,6 +151,12 @@ impl Metrics {
             page.add(Metric::DeviceEvents, &event.each_ref().map(String::as_str), Value::Whole(*count));
         }
     }
+}
+
+/// RDMA devices of other network namespaces, which are not among the host's.
+fn elsewhere(reading: &Reading<'_>) -> usize {
+    let subjects = reading.counters.map(|latest| &*latest.readout.subjects).unwrap_or_default();
+    subjects.iter().filter(|subject| subject.relations.namespace.is_some()).count()
 }
 
 fn of_device(device: &RdmaDevice) -> [&str; 3] {

@@ -63,6 +63,8 @@ table! {
         "1 if the hook came and went too often and is left alone for a while, 0 if not; absent for one that was attached once and stayed.";
     RdmaPortInfo, Gauge, "fabricscope_rdma_port_info", ["device", "port", "netdev", "pci", "driver", "fw", "link_layer"],
         "An RDMA port and what it belongs to; always 1.";
+    NicInfo, Gauge, "fabricscope_nic_info", ["device", "netdev", "driver", "pci", "pf", "vf", "bond", "namespace"],
+        "A device whose counters are read and what it belongs to: an RDMA device or a network device and its driver, the physical function of a virtual one, a bond, a network namespace that is not the agent's; always 1.";
     PfcPauseFrames, Counter, "fabricscope_pfc_pause_frames_total", ["netdev", "priority", "direction"],
         "Priority pause frames. rx pause: the network cannot take what this host sends. tx pause: this host cannot take what the network sends.";
     PfcPauseSeconds, Counter, "fabricscope_pfc_pause_seconds_total", ["netdev", "priority", "direction"],
@@ -103,8 +105,16 @@ table! {
         "Packets on the wire that passed the kernel's stack (tc): segments of what it handles as one.";
     NetdevRetransmits, Counter, "fabricscope_netdev_retransmitted_bytes_total", ["netdev", "direction"],
         "TCP payload bytes sent again (tx), or suspected of it (rx, where that is looked for).";
+    NetdevRetransmitSegments, Counter, "fabricscope_netdev_retransmitted_segments_total", ["netdev", "direction"],
+        "TCP segments with payload sent again (tx), or suspected of it (rx, where that is looked for).";
+    NetdevMarked, Counter, "fabricscope_netdev_marked_bytes_total", ["netdev", "direction"],
+        "TCP payload bytes that carry the mark of what was sent again: given here (tx), or received (rx). Only where bursts.mark_retransmits is on.";
+    NetdevMarkedSegments, Counter, "fabricscope_netdev_marked_segments_total", ["netdev", "direction"],
+        "TCP segments that carry the mark of what was sent again: given here (tx), or received (rx). Only where bursts.mark_retransmits is on.";
     NetdevCeBytes, Counter, "fabricscope_netdev_ce_bytes_total", ["netdev", "direction"],
-        "Bytes of packets that carry the mark \"congestion experienced\" (ECN CE), in buckets that were read.";
+        "Bytes of packets that carry the mark \"congestion experienced\" (ECN CE).";
+    NetdevCePackets, Counter, "fabricscope_netdev_ce_packets_total", ["netdev", "direction"],
+        "Packets on the wire that carry the mark \"congestion experienced\" (ECN CE).";
     Bursts, Counter, "fabricscope_bursts_total", ["netdev", "direction"],
         "Bursts that have ended: runs of buckets above the configured share of line rate.";
     BurstTime, Counter, "fabricscope_burst_seconds_total", ["netdev", "direction"],
@@ -113,6 +123,16 @@ table! {
         "The share of line rate in the fullest bucket of the last 15 seconds.";
     BucketsLost, Counter, "fabricscope_netdev_buckets_lost_total", ["netdev"],
         "Time buckets that were overwritten before the agent read them, or found its queue full. 0 means that what is shown is complete.";
+    MarksRetransmits, Gauge, "fabricscope_tcp_retransmits_marked", [],
+        "1 if this host marks the TCP segments that it sends again (bursts.mark_retransmits), which changes packets; 0 if not.";
+    TcpRetransmits, Counter, "fabricscope_tcp_retransmit_events_total", [],
+        "Times that TCP sent something again, as the kernel's own tracepoint tells, all network namespaces together.";
+    TcpRetransmitSegments, Counter, "fabricscope_tcp_retransmit_segments_total", [],
+        "TCP segments that it sent again then, those without payload (SYN, FIN) too.";
+    TcpRetransmitBytes, Counter, "fabricscope_tcp_retransmit_bytes_total", [],
+        "Payload bytes of these segments.";
+    TcpRetransmitFailures, Counter, "fabricscope_tcp_retransmit_failures_total", [],
+        "Times that TCP tried to send something again and could not; absent where the kernel's tracepoint does not tell.";
     CmEvents, Counter, "fabricscope_cm_events_total", ["event"],
         "Events of the RDMA connection manager.";
     DeviceEvents, Counter, "fabricscope_device_events_total", ["device", "port", "event"],
@@ -123,6 +143,14 @@ table! {
         "The most objects of a type that an RDMA device can hold; absent where the kernel does not tell.";
     HealthEvents, Counter, "fabricscope_health_events_total", ["device", "netdev", "pci", "event", "reporter"],
         "What drivers and the kernel say about a NIC that is not well, as far as it can be told of which.";
+    ReporterErrors, Counter, "fabricscope_health_reporter_errors_total", ["device", "netdev", "pci", "reporter"],
+        "Errors that a devlink health reporter of an adapter has reported.";
+    ReporterRecoveries, Counter, "fabricscope_health_reporter_recoveries_total", ["device", "netdev", "pci", "reporter"],
+        "How often a devlink health reporter has recovered.";
+    ReporterHealthy, Gauge, "fabricscope_health_reporter_healthy", ["device", "netdev", "pci", "reporter"],
+        "1 if a devlink health reporter is well, 0 if it has reported an error and not recovered.";
+    ReporterDumpTime, Gauge, "fabricscope_health_reporter_dump_time_seconds", ["device", "netdev", "pci", "reporter"],
+        "When a devlink health reporter took the dump that it keeps, in seconds since 1970; absent where there is none.";
     NapiExhausted, Counter, "fabricscope_napi_budget_exhausted_total", ["netdev"],
         "Polls of a network device, without a netdev of a CPU's own backlog, after which more packets wait.";
     DroppedPackets, Counter, "fabricscope_dropped_packets_total", ["netdev", "reason"],
@@ -185,7 +213,7 @@ mod tests {
         for row in TABLE {
             assert!(row.name.starts_with("fabricscope_") && row.help.ends_with('.'), "{}", row.name);
             assert_eq!(row.kind == Kind::Counter, row.name.ends_with("_total"), "{}", row.name);
-            assert!(row.labels.len() <= 7 && !row.labels.contains(&"le"), "{}", row.name);
+            assert!(row.labels.len() <= 8 && !row.labels.contains(&"le"), "{}", row.name);
         }
     }
 }

@@ -258,7 +258,9 @@ fn every_metric_of_the_table_can_appear() {
     let mut found = series(&netdevs::page_with(1, Some(&snapshot), &fake::hooks(), &devices));
     found.extend(series(&page_of_counters(&mut Metrics::default(), &all_counters(1), 1)));
     let mut alone = Page::default();
-    health::add_resources(&mut alone, &mut Seats::default(), &all_counters(1).readout.resources);
+    let readout = all_counters(1).readout;
+    health::add_resources(&mut alone, &mut Seats::default(), &readout.resources);
+    health::add_reporters(&mut alone, &mut Seats::default(), &devices, &readout.further.reporters);
     found.extend(series(&alone.text().unwrap()));
     for row in TABLE {
         let name = if row.kind == Kind::Histogram { format!("{}_bucket", row.name) } else { row.name.to_owned() };

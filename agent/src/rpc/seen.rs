@@ -37,6 +37,8 @@ pub(crate) struct AgentStatus {
     pub(crate) degraded: Vec<String>,
     /// Hooks that do not run though nothing is wrong, by reason.
     pub(crate) idle: Vec<String>,
+    /// What is worth knowing and no fault.
+    pub(crate) notes: Vec<String>,
     /// Verbs calls that returned.
     pub(crate) calls: u64,
     /// Of these, failures.

@@ -95,7 +95,7 @@ const HEAD: &str = "precision  recall  cleared   hits  false missed  quiet   ope
 /// The answer of the scenario's detector.
 fn answer(series: &CounterSeries, scenario: &Scenario) -> Verdict<usize> {
     let detector = DETECTORS.iter().find(|detector| detector.name == scenario.detector);
-    let found = detector.expect("each scenario names a detector of the table").run(series, &Limits::DEFAULT);
+    let found = detector.expect("each scenario names a detector of the table").run(series, series, &Limits::DEFAULT);
     let own = found.into_iter().find(|finding| finding.lane.is_none_or(|lane| lane == LANE));
     own.expect("each device has the lane").verdict.map(|evidence| evidence.len())
 }

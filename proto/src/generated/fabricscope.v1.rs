@@ -1030,6 +1030,9 @@ pub struct GetStatusResponse {
     /// Hooks that do not run though nothing is wrong, by reason: their module is not loaded, say.
     #[prost(string, repeated, tag = "12")]
     pub idle: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// What is worth knowing and no fault, one sentence each: that packets are marked, say.
+    #[prost(string, repeated, tag = "15")]
+    pub notes: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
 /// One way to lose something.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]

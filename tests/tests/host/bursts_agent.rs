@@ -2,120 +2,16 @@
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _};
-use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::Signal;
 use serde_json::Value;
-use tests::command::fabricscope;
-use tests::metrics::sum;
-use tests::network::{Pair, RIGHT};
+use tests::command::{Finished, fabricscope};
+use tests::network::Pair;
 
 use crate::program::{LIMIT, Scratch, end, is_root, start, text_of, until};
-
-/// An agent in the left namespace of a pair; ended when dropped.
-struct Agent<'a> {
-    pair: &'a Pair,
-    child: Child,
-    scratch: Scratch,
-    socket: PathBuf,
-}
-
-impl<'a> Agent<'a> {
-    /// Returns when it samples `va`.
-    fn start(pair: &'a Pair, more: &str) -> Self {
-        let scratch = Scratch::new();
-        let socket = scratch.inside("agent.sock");
-        let config = format!(
-            "metrics.listen = '127.0.0.1:17317'\nrpc.socket = '{}'\nverbs.enabled = false\ncm.enabled = false\n\
-             device.enabled = false\n[bursts]\nnetdevs = ['v*']\nline_rates = ['v*=1Gbit']\ndirectory = '{}'\n{more}\n",
-            socket.display(),
-            scratch.inside("samples").display()
-        );
-        let config = scratch.file("agent.toml", &config);
-        let log = fs::File::create(scratch.inside("stderr")).unwrap();
-        let mut command = pair.left.command(&fabricscope());
-        command.args(["agent", "--config", &config]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
-        let agent = Self { pair, child: command.spawn().unwrap(), scratch, socket };
-        agent.until_sampled("va", Some(1.0));
-        agent
-    }
-
-    fn log(&self) -> String {
-        fs::read_to_string(self.scratch.inside("stderr")).unwrap()
-    }
-
-    /// What `/metrics` says; empty while nobody answers.
-    fn metrics(&self) -> String {
-        let script = "exec 3<>/dev/tcp/127.0.0.1/17317 && printf 'GET /metrics HTTP/1.0\\r\\n\\r\\n' >&3 && cat <&3";
-        let mut shell = self.pair.left.command("bash".as_ref());
-        let seen = shell.args(["-c", script]).stderr(Stdio::null()).output().unwrap();
-        String::from_utf8_lossy(&seen.stdout).into_owned()
-    }
-
-    #[track_caller]
-    fn until_sampled(&self, netdev: &str, expected: Option<f64>) {
-        until(&format!("{netdev} is sampled: {expected:?}"), || {
-            let page = self.metrics();
-            let sampled = sum(&page, "fabricscope_netdev_sampled", &[("netdev", netdev)]);
-            (!page.is_empty() && sampled == expected).then_some(())
-        });
-    }
-
-    fn value(&self, name: &str, direction: &str) -> f64 {
-        sum(&self.metrics(), name, &[("netdev", "va"), ("direction", direction)]).unwrap_or_default()
-    }
-
-    fn lost(&self) -> f64 {
-        sum(&self.metrics(), "fabricscope_netdev_buckets_lost_total", &[("netdev", "va")]).unwrap_or_default()
-    }
-
-    /// The last minute of `va`.
-    fn last(&self) -> Value {
-        self.try_last().unwrap_or_else(|error| panic!("{error}{}", self.log()))
-    }
-
-    /// The same, or what is said instead.
-    fn try_last(&self) -> Result<Value, String> {
-        let socket = text_of(&self.socket);
-        let seen = start(&["bursts", "show", "--last", "60s", "--netdev", "va", "--socket", &socket, "-o", "json"]);
-        if seen.status.code() == Some(0) { Ok(serde_json::from_str(&seen.stdout).unwrap()) } else { Err(seen.stderr) }
-    }
-
-    fn signal(&self, signal: Signal) {
-        kill_process(i32::try_from(self.child.id()).ok().and_then(Pid::from_raw).unwrap(), signal).unwrap();
-    }
-
-    /// Ends it as systemd does; its log.
-    fn end(mut self) -> String {
-        self.signal(Signal::TERM);
-        let status = until("it ends", || self.child.try_wait().unwrap());
-        assert_eq!(status.code(), Some(0), "{}", self.log());
-        self.log()
-    }
-}
-
-impl Drop for Agent<'_> {
-    fn drop(&mut self) {
-        // It may have ended already.
-        drop(self.child.kill());
-        drop(self.child.wait());
-    }
-}
-
-/// Sends so many datagrams of 1200 bytes to the right.
-fn send(pair: &Pair, count: u32) {
-    pair.left.run(&["send-udp", RIGHT, "9", &count.to_string(), "1200", "0"]).unwrap();
-}
-
-/// What `va` says of itself: bytes and packets sent.
-fn sent(pair: &Pair) -> (f64, f64) {
-    let told = pair.left.command("ip".as_ref()).args(["-s", "-j", "link", "show", "dev", "va"]).output().unwrap();
-    let told: Value = serde_json::from_slice(&told.stdout).unwrap();
-    let tx = &told[0]["stats64"]["tx"];
-    (tx["bytes"].as_f64().unwrap(), tx["packets"].as_f64().unwrap())
-}
+use crate::sampling::{Agent, send, sent};
 
 #[test]
 fn what_a_device_sends_is_counted_shown_kept_and_nothing_is_left() {
@@ -198,6 +94,35 @@ fn devices_are_followed_as_they_vanish_come_back_and_move() {
     assert!(log.contains("va has gone") && log.contains("vz"), "{log}");
 }
 
+#[test]
+fn a_device_made_anew_under_its_number_and_name_is_sampled_on() {
+    if !is_root() {
+        return;
+    }
+    let pair = Pair::new(false).unwrap();
+    let agent = Agent::start(&pair, "");
+    send(&pair, 100);
+    let before = sent(&pair).1;
+    let counted = || agent.value("fabricscope_netdev_packets_total", "tx");
+    until("the first is counted", || (counted() >= before).then_some(()));
+    // The agent has seen the first device, and the next time it looks it sees the second.
+    agent.signal(Signal::STOP);
+    pair.remake().unwrap();
+    agent.signal(Signal::CONT);
+    until("the new one is noticed", || agent.log().contains("va has lost its programs").then_some(()));
+    // What passes before the programs are loaded is not seen.
+    let seen = until("the new one is sampled", || {
+        send(&pair, 1);
+        Some(counted()).filter(|packets| *packets > before)
+    });
+    let device = sent(&pair).1;
+    (0..3).for_each(|_| send(&pair, 100));
+    let after = sent(&pair).1;
+    assert!(after - device > 200.0, "{device} to {after}");
+    until("all of it is counted", || (counted() >= seen + after - device).then_some(()));
+    assert!(counted() <= before + after, "{} of {before} and {after}", counted());
+}
+
 /// Stopped for longer than its ring lasts, which is half a second.
 #[test]
 fn a_stopped_agent_loses_buckets_and_says_so_and_takes_nothing_old_for_new() {
@@ -217,6 +142,7 @@ fn a_stopped_agent_loses_buckets_and_says_so_and_takes_nothing_old_for_new() {
     }
     let stopped = begin.elapsed();
     agent.signal(Signal::CONT);
+    let resumed = Instant::now();
     until("what was lost is told", || (agent.lost() > 0.0).then_some(()));
     let lost = agent.lost();
     // All but what the ring still held, and no more than the time it stood still: 1 ms each.
@@ -229,13 +155,17 @@ fn a_stopped_agent_loses_buckets_and_says_so_and_takes_nothing_old_for_new() {
     let told = agent.last();
     assert_eq!(told["lost_buckets"].as_f64(), Some(lost), "{told}");
     assert_eq!(told["bursts"].as_array().map_or(0, Vec::len), 0, "{told}");
+    // A window that begins in the gap has the part of it that lies within.
+    let told = agent.try_last_of(&format!("{}ms", resumed.elapsed().as_millis() + 500)).unwrap();
+    let within = told["lost_buckets"].as_f64().unwrap();
+    assert!(within > 0.0 && within < lost, "{within} of {lost}: {told}");
     send(&pair, 200);
     until("it goes on", || (!agent.last()["bursts"].as_array().unwrap().is_empty()).then_some(()));
     assert_eq!(agent.lost(), lost);
 }
 
 /// Runs `bursts record` in the left namespace.
-fn record(pair: &Pair, words: &[&str]) -> tests::command::Finished {
+fn record(pair: &Pair, words: &[&str]) -> Finished {
     let mut command: Command = pair.left.command(&fabricscope());
     end(command.args(["bursts", "record"]).args(words))
 }

@@ -11,6 +11,21 @@ use crate::program::{end, is_root};
 /// How often a measurement is taken until nothing but the test's own packets passed at its edges, and no device lost any.
 const ATTEMPTS: usize = 10;
 
+/// What carries the mark of what was sent again.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+pub(crate) struct Marked {
+    pub(crate) segments: u64,
+    pub(crate) bytes: u64,
+}
+
+/// The kernel's own account of what TCP sent again.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+pub(crate) struct Traced {
+    pub(crate) events: u64,
+    pub(crate) data_segments: u64,
+    pub(crate) bytes: u64,
+}
+
 /// A line of `bursts totals`.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
 pub(crate) struct Row {
@@ -22,6 +37,11 @@ pub(crate) struct Row {
     pub(crate) segments: u64,
     pub(crate) wire_bytes: u64,
     pub(crate) retransmit_bytes: u64,
+    pub(crate) retransmit_segments: u64,
+    pub(crate) ce_packets: u64,
+    pub(crate) ce_bytes: u64,
+    pub(crate) marked: Option<Marked>,
+    pub(crate) traced: Option<Traced>,
     pub(crate) unparsed: u64,
     pub(crate) no_ring: u64,
     pub(crate) buckets: u64,
@@ -41,6 +61,8 @@ impl Row {
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
 pub(crate) struct Sent {
     pub(crate) bytes_retrans: u64,
+    /// Segments, those without payload too.
+    pub(crate) retransmits: u64,
 }
 
 /// What passed while the tool ran in the left namespace.
@@ -161,7 +183,7 @@ fn one_wire(Measured { rows: [va_rx, va_tx, vb_rx, vb_tx], .. }: &Measured) -> b
 }
 
 /// Packets that the devices lost for want of room: sent, for the sampler, and not for them.
-fn lost(pair: &Pair) -> u64 {
+pub(crate) fn lost(pair: &Pair) -> u64 {
     let of = |namespace: &Namespace, device: &str| {
         let seen =
             end(namespace.command(Path::new("cat")).arg(format!("/sys/class/net/{device}/statistics/tx_dropped")));
@@ -187,6 +209,8 @@ fn conserved(case: &Case, Measured { sent, rows: [va_rx, va_tx, vb_rx, vb_tx] }:
     }
     // A full queue of the receiver makes TCP send again now and then.
     assert_eq!(va_tx.retransmit_bytes, sent.bytes_retrans, "{}", case.name);
+    let traced = va_tx.traced.unwrap();
+    assert_eq!((va_tx.retransmit_segments, va_tx.retransmit_bytes), (traced.data_segments, traced.bytes), "{va_tx:?}");
     assert!(va_tx.segments >= 500 && va_tx.buckets > 0, "{}: {va_tx:?}", case.name);
 }
 

@@ -226,3 +226,24 @@ fn a_device_may_move_to_another_namespace_under_a_sampler() {
         pair.connect(false).unwrap();
     }
 }
+
+#[test]
+fn the_doctor_tells_the_means_that_the_sampler_takes() {
+    if !is_root() {
+        return;
+    }
+    let pair = Pair::new(false).unwrap();
+    let doctor = end(pair.left.command(&fabricscope()).args(["doctor", "--output", "json"]));
+    let doctor: serde_json::Value = serde_json::from_str(&doctor.stdout).unwrap();
+    let of = |list: &str, key: &str, name: &str| {
+        let found = doctor[list].as_array().unwrap().iter().find(|row| row[key] == name);
+        found.unwrap_or_else(|| panic!("no {name}: {doctor}")).clone()
+    };
+    let Measured { rows: [_, va_tx, ..], .. } = datagrams(&pair, &[]);
+    let (means, tcx) =
+        if va_tx.attach == "tcx" { ("by TCX links", "ok") } else { ("by clsact filters (no TCX: ", "missing") };
+    let feature = of("features", "feature", "burst sampling");
+    assert_eq!(feature["state"], "yes", "{feature}");
+    assert!(feature["detail"].as_str().unwrap().starts_with(means), "{feature} {va_tx:?}");
+    assert_eq!(of("checks", "check", "TCX")["status"], tcx);
+}

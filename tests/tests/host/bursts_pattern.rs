@@ -4,13 +4,13 @@ use std::io::Write as _;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::Deserialize;
-use tests::command::{fabricscope, run};
+use tests::command::{Finished, fabricscope, run};
 use tests::network::{Pair, RIGHT, tool};
 
 use crate::program::{LIMIT, Scratch, end, is_root, start, text_of};
 
 /// How often a pattern is sent until neither its sender nor the sampler's reader was held up.
-const ATTEMPTS: usize = 12;
+pub(crate) const ATTEMPTS: usize = 12;
 /// Payload of a datagram, and what it is on the wire with its headers: UDP, IPv4, Ethernet.
 const PAYLOAD: u64 = 1400;
 const DATAGRAM: u64 = PAYLOAD + 8 + 20 + 14;
@@ -19,17 +19,17 @@ const AHEAD: Duration = Duration::from_secs(3);
 const QUIET: Duration = Duration::from_millis(100);
 
 /// What is sent, and how it is sampled.
-struct Pattern {
+pub(crate) struct Pattern {
     interval: (&'static str, u64),
     samples: &'static str,
     /// So slow that one datagram in a bucket is more than half of what it carries: all of a burst belongs to it.
-    line_rate: &'static str,
-    bursts: usize,
+    pub(crate) line_rate: &'static str,
+    pub(crate) bursts: usize,
     gap_us: u64,
     datagrams: u64,
 }
 
-const PATTERNS: &[Pattern] = &[
+pub(crate) const PATTERNS: &[Pattern] = &[
     Pattern {
         interval: ("1ms", 1_000_000),
         samples: "700",
@@ -50,7 +50,7 @@ const PATTERNS: &[Pattern] = &[
 
 /// A burst as its sender tells it.
 #[derive(Clone, Debug, Deserialize)]
-struct Sent {
+pub(crate) struct Sent {
     start_ns: i64,
     first_ns: i64,
     end_ns: i64,
@@ -66,9 +66,24 @@ struct Found {
 }
 
 #[derive(Clone, Debug, Deserialize)]
-struct Shown {
+pub(crate) struct Shown {
     lost_buckets: u64,
     bursts: Vec<Found>,
+}
+
+impl Shown {
+    /// What `bursts show -o json` says of what was sent, from this time on.
+    #[track_caller]
+    pub(crate) fn of(seen: &Finished, since_ns: i64) -> Self {
+        let mut shown: Self = serde_json::from_str(&seen.stdout).unwrap_or_else(|_| panic!("{}", seen.stderr));
+        shown.bursts.retain(|burst| burst.direction == "tx" && burst.start_ns >= since_ns);
+        shown
+    }
+
+    /// How many bursts there are.
+    pub(crate) fn count(&self) -> usize {
+        self.bursts.len()
+    }
 }
 
 #[test]
@@ -116,13 +131,8 @@ fn send_and_sample(pattern: &Pattern, pair: &Pair) -> (Vec<Sent>, Shown) {
     let begin_text =
         end(std::process::Command::new("date").args(["-u", "-d", &format!("@{begin_text}"), "+%FT%T.%NZ"]));
     let first = (begin + QUIET).as_nanos().to_string();
-    let numbers = [pattern.bursts as u64, pattern.gap_us, pattern.datagrams, PAYLOAD].map(|number| number.to_string());
     let sent = std::thread::scope(|scope| {
-        let sender = scope.spawn(|| {
-            let mut command = pair.left.command(&tool().unwrap());
-            command.args(["send-bursts", RIGHT, "5001", &first]).args(&numbers);
-            run(&mut command, LIMIT).unwrap()
-        });
+        let sender = scope.spawn(|| send(pattern, pair, &first));
         let mut recorder = pair.left.command(&fabricscope());
         recorder.args(["bursts", "record", "--netdev", "va", "--interval", pattern.interval.0]);
         recorder.args(["--samples", pattern.samples, "--start-at", begin_text.stdout.trim(), "-o", &file]);
@@ -130,16 +140,22 @@ fn send_and_sample(pattern: &Pattern, pair: &Pair) -> (Vec<Sent>, Shown) {
         assert!(seen.status.success(), "{}", seen.stderr);
         sender.join().unwrap()
     });
-    assert!(sent.status.success(), "{}", sent.stderr);
-    let sent = sent.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let shown = start(&["bursts", "show", &file, "-o", "json", "--line-rate", pattern.line_rate]);
-    let mut shown: Shown = serde_json::from_str(&shown.stdout).unwrap_or_else(|_| panic!("{}", shown.stderr));
-    shown.bursts.retain(|burst| burst.direction == "tx");
-    (sent, shown)
+    (sent, Shown::of(&shown, 0))
+}
+
+/// Sends the pattern once, its first burst at this time of UTC in nanoseconds.
+#[track_caller]
+pub(crate) fn send(pattern: &Pattern, pair: &Pair, first_ns: &str) -> Vec<Sent> {
+    let numbers = [pattern.bursts as u64, pattern.gap_us, pattern.datagrams, PAYLOAD].map(|number| number.to_string());
+    let mut command = pair.left.command(&tool().unwrap());
+    let sent = run(command.args(["send-bursts", RIGHT, "5001", first_ns]).args(&numbers), LIMIT).unwrap();
+    assert!(sent.status.success(), "{}", sent.stderr);
+    sent.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
 /// Why this was not the pattern that was to be sent, or not all of it was sampled.
-fn why_held_up(pattern: &Pattern, sent: &[Sent], shown: &Shown) -> Option<String> {
+pub(crate) fn why_held_up(pattern: &Pattern, sent: &[Sent], shown: &Shown) -> Option<String> {
     let interval = pattern.interval.1;
     // Else no bucket within a burst can be empty.
     if let Some(burst) = sent.iter().find(|burst| burst.longest_ns > interval) {
@@ -154,7 +170,7 @@ fn why_held_up(pattern: &Pattern, sent: &[Sent], shown: &Shown) -> Option<String
 }
 
 #[track_caller]
-fn same(pattern: &Pattern, sent: &[Sent], shown: &Shown) {
+pub(crate) fn same(pattern: &Pattern, sent: &[Sent], shown: &Shown) {
     assert_eq!(sent.len(), pattern.bursts);
     assert_eq!(shown.bursts.len(), pattern.bursts, "{sent:?}\n{shown:?}");
     let (volume, interval) = (pattern.datagrams * DATAGRAM, pattern.interval.1 as i64);

@@ -75,6 +75,14 @@ fn holds(fixture: &Fixture, record: &Value) {
             Expected::Quarantined(name) => {
                 assert!(device(record, name)["quarantined"].is_string(), "{name} in {}", context());
             }
+            Expected::Belongs(name, key, value) => {
+                let found = match &device(record, name)[key] {
+                    Value::String(text) => text.clone(),
+                    Value::Array(names) => names.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(","),
+                    other => other.to_string(),
+                };
+                assert_eq!(found, *value, "{name} {key} in {}", context());
+            }
         }
     }
 }
@@ -138,6 +146,14 @@ fn the_agent_serves_every_driver_s_counters_under_the_same_names() {
                 Expected::Quarantined(name) => {
                     let labels = [("device", name.as_str())];
                     assert_eq!(tests::metrics::sum(&page, "fabricscope_nic_quarantined", &labels), Some(1.0), "{page}");
+                }
+                Expected::Belongs(name, key, value) => {
+                    let own = if name.starts_with("mlx5_") { "device" } else { "netdev" };
+                    let key = if key == "bus" { "pci" } else { key };
+                    let labels = [(own, name.as_str()), (key, value.as_str())];
+                    let said = tests::metrics::sum(&page, "fabricscope_nic_info", &labels);
+                    // A bond has more members than a label can name.
+                    assert!(said == Some(1.0) || key == "members", "{name} {key}\n{page}");
                 }
             }
         }

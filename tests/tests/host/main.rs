@@ -4,8 +4,11 @@
 
 mod bursts_agent;
 mod bursts_fields;
+mod bursts_iperf;
 mod bursts_kernel;
 mod bursts_kernel_others;
+mod bursts_last;
+mod bursts_marks;
 mod bursts_pattern;
 mod bursts_show;
 mod counters;
@@ -16,5 +19,7 @@ mod output;
 mod packaged;
 mod program;
 mod recorder;
+mod recorder_disk;
 mod samples;
+mod sampling;
 mod usage;

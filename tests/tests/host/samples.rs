@@ -17,7 +17,7 @@ fn data_set(count: u64) -> String {
     json!({
         "server_hostname": "host 17, \"rack\" 3",
         "rack_id": 3,
-        "sampling_freq": 1,
+        "sampling_freq": 1000,
         "ingressBytes": column(|at| at * 1000),
         "egressBytes": column(|at| at),
         "inCongestionExperiencedBytes": column(|at| at * 500),
@@ -86,7 +86,9 @@ fn what_is_converted_to_and_fro_is_the_same() {
     // What was read before is what was written, whatever stood there.
     let arrays: Value = serde_json::from_str(&fs::read_to_string(inside("c.json")).unwrap()).unwrap();
     let source: Value = serde_json::from_str(&data_set(300)).unwrap();
-    for key in ["ingressBytes", "egressBytes", "inCongestionExperiencedBytes", "sampling_freq", "server_hostname"] {
+    for key in
+        ["ingressBytes", "egressBytes", "inCongestionExperiencedBytes", "sampling_freq", "server_hostname", "rack_id"]
+    {
         let number = |value: &Value| value.as_f64().map_or_else(|| value.clone(), |number| json!(number));
         assert_eq!(number(&arrays[key]), number(&source[key]), "{key}");
     }

@@ -77,6 +77,7 @@ ip netns exec a tc qdisc add dev va root netem loss 10%; pack loss 10.77.0.2
 ip netns exec a tc qdisc replace dev va root netem delay 2ms; pack delay 10.77.0.2
 ip netns exec a tc qdisc del dev va root
 ip netns exec a tc filter show dev va ingress > $out/left; ip netns exec a tc qdisc show dev va >> $out/left
+fabricscope doctor --output json > $out/doctor
 exit 0
 "#;
 
@@ -201,4 +202,11 @@ pub(crate) fn means(run: &Run) {
     assert!(row.attach.starts_with(expected), "{row:?}");
     let left = run.output().file("left").unwrap();
     assert!(!left.contains("fs_sampler") && !left.contains("clsact"), "{left}");
+    // The doctor has tried it, on a device of its own.
+    let doctor: serde_json::Value = serde_json::from_str(&run.output().file("doctor").unwrap()).unwrap();
+    let features = doctor["features"].as_array().unwrap();
+    let sampling = features.iter().find(|feature| feature["feature"] == "burst sampling").unwrap();
+    let by = if expected == "tcx" { "by TCX links" } else { "by clsact filters (no TCX: this kernel has none)" };
+    assert_eq!(sampling["state"], "yes", "{sampling}");
+    assert!(sampling["detail"].as_str().unwrap().starts_with(by), "{sampling}");
 }

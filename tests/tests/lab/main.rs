@@ -1,10 +1,11 @@
 //! The agent on real kernels with soft-RoCE: one machine for each kernel and scenario, read by several tests.
 
-#![expect(clippy::unwrap_used, reason = "a step that fails is a failed test")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a step that fails is a failed test")]
 
 mod bare;
 mod bursts;
 mod bursts_roce;
+mod bursts_tcp;
 mod calls;
 mod counters;
 mod daemon;
@@ -19,6 +20,7 @@ mod pause;
 mod programs;
 mod reload;
 mod requests;
+mod sources;
 
 /// The tests of every kernel. Adding a kernel to the tests is one row here; the lab and the tables of facts must know
 /// it too.
@@ -28,8 +30,8 @@ macro_rules! kernels {
             use tests::scenario::Run;
 
             use crate::{
-                bare, bursts, bursts_roce, calls, counters, daemon, drivers, fast, health, leftovers, load, nic, notices, pause, programs,
-                reload, requests,
+                bare, bursts, bursts_roce, bursts_tcp, calls, counters, daemon, drivers, fast, health, leftovers, load, nic,
+                notices, pause, programs, reload, requests, sources,
             };
 
             static FACTS: Run = Run::new($kernel, &calls::FACTS);
@@ -45,10 +47,12 @@ macro_rules! kernels {
             static PAUSE: Run = Run::new($kernel, &pause::SCENARIO);
             static FAST: Run = Run::new($kernel, &fast::SCENARIO);
             static COUNTERS: Run = Run::new($kernel, &counters::SCENARIO);
+            static SOURCES: Run = Run::new($kernel, &sources::SCENARIO);
             static BARE: Run = Run::new($kernel, &bare::SCENARIO);
             static NIC: Run = Run::new($kernel, &nic::SCENARIO);
             static ROCE: Run = Run::new($kernel, &bursts_roce::SCENARIO);
             static BURSTS: bursts::Run = bursts::Run::new($kernel);
+            static TCP: bursts_tcp::Run = bursts_tcp::Run::new($kernel);
 
             kernels!(@tests
                 known_calls_end_as_the_table_says: calls::facts(&FACTS),
@@ -101,6 +105,14 @@ macro_rules! kernels {
                 fast_samples_measure_what_was_set: fast::occupancy(&FAST),
                 fast_samples_are_finer_than_sysfs: fast::finer_than_sysfs(&FAST),
                 slow_and_lost_sources_are_told: fast::told(&FAST),
+                standard_statistics_are_taken_first: sources::standard(&SOURCES),
+                optional_counters_are_read_once_they_are_on: sources::optional(&SOURCES),
+                health_reporters_are_those_of_devlink: sources::reporters(&SOURCES),
+                each_loss_of_a_link_is_counted_and_dated: sources::links(&SOURCES),
+                changes_of_links_survive_a_flood: sources::flooded(&SOURCES),
+                members_of_a_bond_are_named: sources::bonds(&SOURCES),
+                a_driver_that_is_reloaded_is_read_again: sources::reloaded(&SOURCES),
+                devices_of_other_namespaces_are_read: sources::namespaces(&SOURCES),
                 without_type_information_hooks_attach_by_other_means: bare::means(&BARE),
                 without_type_information_failures_are_named_alike: bare::failures(&BARE),
                 without_type_information_probes_are_told_apart: bare::probes(&BARE),
@@ -126,6 +138,10 @@ macro_rules! kernels {
                 sampled_packets_are_all_there_are: bursts::conserved(&BURSTS),
                 tunnels_add_their_headers: bursts::packed(&BURSTS),
                 bytes_sent_again_are_those_of_the_socket: bursts::sent_again(&BURSTS),
+                marks_of_a_switch_are_counted_as_it_counts_them: bursts_tcp::marked(&TCP),
+                marks_of_a_lossy_switch_are_told_from_losses: bursts_tcp::marked_and_lost(&TCP),
+                retransmits_are_those_of_the_kernel: bursts_tcp::sent_again(&TCP),
+                retransmits_arrive_marked_and_unharmed: bursts_tcp::marked_again(&TCP),
                 the_sampler_attaches_by_what_the_kernel_has: bursts::means(&BURSTS),
                 nothing_is_left_after_the_end: leftovers::ended(&LEFTOVERS),
                 halting_removes_what_a_killed_agent_left: leftovers::halted(&LEFTOVERS),

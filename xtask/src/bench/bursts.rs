@@ -29,8 +29,6 @@ const REPEAT: u32 = 1_000_000;
 const TCP_BYTES: u32 = 200_000_000;
 /// Samples of the file whose size is told.
 const SAMPLES: u32 = 5000;
-/// Sampled devices whose draining is measured; none is the agent without the sampler.
-const DEVICES: [usize; 4] = [0, 1, 8, 64];
 /// Where the other tools come from.
 const SUITE: &str = "trixie";
 const PACKAGES: [&str; 2] = ["bpftrace", "tcpdump"];
@@ -70,13 +68,21 @@ struct Run {
     by: By,
 }
 
+/// The run that the aim is for, and the one that it is held against.
+const ALL: &str = "all fields, 1 ms";
+const EMPTY: &str = "empty program";
+
 const RUNS: &[Run] = &[
     Run { name: "nothing", by: By::Nobody },
-    Run { name: "empty program", by: By::Idle("empty") },
+    Run { name: EMPTY, by: By::Idle("empty") },
     Run { name: "clock only", by: By::Idle("clock") },
-    Run { name: "all fields, 1 ms", by: By::Ours(&["--interval", "1ms"]) },
+    Run { name: "no sketch, 1 ms", by: By::Ours(&["--no-sketch"]) },
+    Run { name: ALL, by: By::Ours(&["--interval", "1ms"]) },
+    Run { name: "no sketch, 100 us", by: By::Ours(&["--interval", "100us", "--no-sketch"]) },
     Run { name: "all fields, 100 us", by: By::Ours(&["--interval", "100us"]) },
+    Run { name: "no sketch, 1 ms, clsact", by: By::Ours(&["--clsact", "--no-sketch"]) },
     Run { name: "all fields, 1 ms, clsact", by: By::Ours(&["--clsact"]) },
+    Run { name: "all fields, 100 us, clsact", by: By::Ours(&["--clsact", "--interval", "100us"]) },
     Run { name: "tcpdump -w", by: By::Tcpdump },
     Run { name: "bpftrace, bytes per ms", by: By::Bpftrace },
 ];
@@ -115,9 +121,10 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     }
     let bytes_per_sample = bench.bytes_per_sample()?;
     let mut drains = Vec::new();
-    for devices in DEVICES {
-        eprintln!("bench: draining {devices} devices");
-        drains.push((devices, drain::share(&bench.agent, devices)?));
+    for drain in drain::DRAINS {
+        let load = if drain.busy { "with traffic" } else { "idle" };
+        eprintln!("bench: draining {} devices at {}, {load}", drain.devices, drain.interval.0);
+        drains.push(drain::share(&bench.agent, &bench.tool, drain)?);
     }
     let report = report::Report { rounds: args.rounds, figures, tcp, bytes_per_sample, drains };
     print!("{}", report.text()?);

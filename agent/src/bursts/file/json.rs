@@ -1,14 +1,20 @@
 //! The JSON layout of the public Millisampler data set: one object a host, an array a measure, one element a sample.
 //!
-//! <https://github.com/facebookresearch/Millisampler-data>. Its readers take `sampling_freq` for the interval in
-//! milliseconds. The start stands in `burst_result` only, as the key of the bursts in microseconds; where that is
-//! missing, time begins at 1970. `connections` is one number for both directions and becomes a sketch that stands for
-//! as many. What the layout has no place for is kept under the key `fabricscope`, which other readers pass over.
+//! <https://github.com/facebookresearch/Millisampler-data>, which comes without a description: what keys mean is taken
+//! from programs that read it. Samples of a millisecond have the `sampling_freq` 1000, samples a second. The start
+//! stands in `burst_result` only, as the key of the bursts received, in microseconds; where that is missing, time begins
+//! at 1970. `connections` is one number for both directions and becomes a sketch that stands for as many. What the
+//! layout has no place for is kept under the key `fabricscope`, which other readers pass over.
+//!
+//! Bursts are written where the line rate is known: `Position` and `Length` in samples, `ingressMax` in bytes,
+//! `maxConnections`. Those of the data set are not read: they are found anew.
 
 use std::collections::BTreeMap;
 use std::io::{Read as _, Write as _};
 
-use analysis::series::{DurationNs, Fields, Sample, Series, Sketch, Span, Traffic, UtcNs};
+use analysis::answer::Answer;
+use analysis::burst::{Burst, Share, bursts};
+use analysis::series::{Direction, DurationNs, Fields, Sample, Series, Sketch, Span, Traffic, UtcNs};
 use flate2::Compression;
 use flate2::read::MultiGzDecoder;
 use flate2::write::GzEncoder;
@@ -27,16 +33,32 @@ const GZIP: &[u8] = &[0x1f, 0x8b];
 struct Layout {
     /// A name, or a number.
     server_hostname: serde_json::Value,
-    /// The interval in milliseconds.
+    /// A name, or a number; absent if unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    rack_id: Option<serde_json::Value>,
+    /// Samples a second.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     sampling_freq: Option<f64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     fabricscope: Option<Meta>,
     /// By direction, then by start.
-    #[serde(default, skip_serializing)]
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     burst_result: BTreeMap<String, BTreeMap<String, serde_json::Value>>,
     #[serde(flatten)]
     arrays: Arrays,
+}
+
+/// A burst of `burst_result`, as it is written.
+#[serde_with::skip_serializing_none]
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct BurstRecord {
+    #[serde(rename = "Position")]
+    position: u64,
+    #[serde(rename = "Length")]
+    length: usize,
+    ingress_max: u64,
+    max_connections: Option<u64>,
 }
 
 /// A measure that is not there is absent or empty.
@@ -106,13 +128,18 @@ const MEASURES: &[Measure] = &[
         array: |arrays| &mut arrays.connections,
         measured: |fields| fields.flows,
         note: |fields| fields.flows = true,
-        get: |sample| u64::try_from(estimate(Sketch(sample.rx.flows.0 | sample.tx.flows.0))).unwrap_or_default(),
+        get: connections,
         set: |sample, value| {
             sample.rx.flows = sketch_of(value);
             sample.tx.flows = sample.rx.flows;
         },
     },
 ];
+
+/// Connections of both directions.
+fn connections(sample: &Sample) -> u64 {
+    u64::try_from(estimate(Sketch(sample.rx.flows.0 | sample.tx.flows.0))).unwrap_or_default()
+}
 
 /// Whether gzip packed these bytes.
 pub(super) fn is_packed(bytes: &[u8]) -> bool {
@@ -139,7 +166,7 @@ fn from_json(text: &[u8]) -> Result<Series, Fault> {
         serde_json::error::Category::Eof => Fault::Damaged(format!("its JSON ends too early: {error}")),
         _ => Fault::NotSamples(format!("as the JSON of Millisampler: {error}")),
     })?;
-    let Layout { server_hostname, sampling_freq, fabricscope, burst_result, mut arrays } = layout;
+    let Layout { server_hostname, rack_id, sampling_freq, fabricscope, burst_result, mut arrays } = layout;
     if arrays.ingress_bytes.is_empty() || arrays.egress_bytes.is_empty() {
         let why = "it lacks ingressBytes or egressBytes: nothing was measured on that host";
         return Err(Fault::NotSamples(why.to_owned()));
@@ -159,7 +186,8 @@ fn from_json(text: &[u8]) -> Result<Series, Fault> {
     let mut series = match fabricscope {
         Some(meta) => meta.series()?,
         None => Series {
-            host: server_hostname.as_str().map_or_else(|| server_hostname.to_string(), str::to_owned),
+            host: name(server_hostname),
+            rack: rack_id.map(name).unwrap_or_default(),
             interval: interval(sampling_freq)?,
             ..Series::default()
         },
@@ -186,14 +214,37 @@ fn from_json(text: &[u8]) -> Result<Series, Fault> {
     Ok(series)
 }
 
-/// The interval in milliseconds, as the data set's readers have it; 1000 is a millisecond as a frequency and in
-/// microseconds.
+/// A name that may be a number in the data set.
+fn name(value: serde_json::Value) -> String {
+    match value {
+        serde_json::Value::String(name) => name,
+        serde_json::Value::Null => String::new(),
+        other => other.to_string(),
+    }
+}
+
+/// A name as the data set has it: numbers are no text there.
+fn value(name: &str) -> serde_json::Value {
+    let number = name.parse::<u64>().ok().filter(|number| number.to_string() == name);
+    number.map_or_else(|| name.into(), Into::into)
+}
+
+/// The interval by samples a second; some readers take the value for the interval in milliseconds, and for the lengths
+/// that the sampler has no number means both.
 fn interval(sampling_freq: Option<f64>) -> Result<DurationNs, Fault> {
-    let known = [(0.1, 100_000), (1.0, 1_000_000), (10.0, 10_000_000), (1000.0, 1_000_000)];
+    let known = [
+        (10_000.0, 100_000),
+        (1000.0, 1_000_000),
+        (100.0, 10_000_000),
+        (0.1, 100_000),
+        (1.0, 1_000_000),
+        (10.0, 10_000_000),
+    ];
     let Some(given) = sampling_freq else { return Ok(DurationNs(1_000_000)) };
     let found = known.iter().find(|(value, _)| *value == given);
     found.map(|(_, interval)| DurationNs(*interval)).ok_or_else(|| {
-        Fault::NotSamples(format!("its sampling_freq is {given}, not an interval of 0.1, 1 or 10 milliseconds"))
+        let known = "100, 1000 or 10000 samples a second (or an interval of 10, 1 or 0.1 milliseconds)";
+        Fault::NotSamples(format!("its sampling_freq is {given}, not {known}"))
     })
 }
 
@@ -237,12 +288,36 @@ pub(super) fn to_json(series: &Series) -> Result<Vec<u8>, Fault> {
     }
     let layout = Layout {
         server_hostname: series.host.clone().into(),
-        sampling_freq: Some(interval as f64 / 1e6),
+        rack_id: (!series.rack.is_empty()).then(|| value(&series.rack)),
+        sampling_freq: Some(1e9 / interval as f64),
         fabricscope: Some(Meta::of(series)),
-        burst_result: BTreeMap::new(),
+        burst_result: burst_result(series, start)?,
         arrays,
     };
     serde_json::to_vec(&layout).map_err(|error| Fault::Unfit(error.to_string()))
+}
+
+/// The bursts received, under the time of the first sample; nothing where there is no telling.
+fn burst_result(series: &Series, start: UtcNs) -> Result<BTreeMap<String, BTreeMap<String, serde_json::Value>>, Fault> {
+    let found = match bursts(series, Direction::Rx, Share::DEFAULT) {
+        Answer::Found(found) => found,
+        Answer::Quiet => Vec::new(),
+        Answer::CannotTell(_) => return Ok(BTreeMap::new()),
+    };
+    let record = |burst: &Burst| {
+        let within = series.samples.partition_point(|sample| sample.start < burst.start);
+        let samples = series.samples.iter().skip(within).take(burst.samples);
+        BurstRecord {
+            position: burst.start.since(start).0 / series.interval.0.max(1),
+            length: burst.samples,
+            ingress_max: samples.clone().map(|sample| sample.rx.bytes).max().unwrap_or_default(),
+            max_connections: samples.map(connections).max().filter(|_| series.fields.flows),
+        }
+    };
+    let records: Vec<BurstRecord> = found.iter().map(record).collect();
+    let records = serde_json::to_value(records).map_err(|error| Fault::Unfit(error.to_string()))?;
+    let microseconds = start.0.div_euclid(1000).to_string();
+    Ok(BTreeMap::from([("ingress".to_owned(), BTreeMap::from([(microseconds, records)]))]))
 }
 
 /// Packs a file by gzip.

@@ -23,6 +23,9 @@ pub(super) struct Meta {
     /// The host's boot; absent if unknown.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     boot_id: String,
+    /// The host's rack; absent if unknown.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    rack: String,
     /// The network device.
     netdev: String,
     /// The nominal length of a sample.
@@ -62,6 +65,7 @@ impl Meta {
         Self {
             host: series.host.clone(),
             boot_id: series.boot_id.clone(),
+            rack: series.rack.clone(),
             netdev: series.netdev.clone(),
             interval_ns: series.interval.0,
             line_rate_bps: series.line_rate.map(|rate| rate.0),
@@ -83,6 +87,7 @@ impl Meta {
         Ok(Series {
             host: self.host,
             boot_id: self.boot_id,
+            rack: self.rack,
             netdev: self.netdev,
             interval: DurationNs(self.interval_ns),
             line_rate: self.line_rate_bps.map(BitsPerSecond),

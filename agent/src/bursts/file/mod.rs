@@ -5,7 +5,7 @@
 //! those of [`columns::COLUMNS`], always all of them, so that files of different sources can be read together; a field
 //! that the source does not measure is null in each row, never 0. Times are `TIMESTAMP(NANOS, UTC)`.
 //!
-//! The metadata hold `fabricscope.schema`, the version, and `fabricscope`, a JSON object: `host`, `boot_id`, `netdev`,
+//! The metadata hold `fabricscope.schema`, the version, and `fabricscope`, a JSON object: `host`, `boot_id`, `rack`, `netdev`,
 //! `interval_ns`, `line_rate_bps`, `clock_error_ns`, `fields` (what is measured beside bytes), `covered` (start and end
 //! of each span, in nanoseconds since 1970) and `lost` (buckets overwritten before they were read). What is unknown is
 //! absent.

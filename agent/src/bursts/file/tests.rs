@@ -60,7 +60,7 @@ prop_compose! {
         }
         let covered = vec![Span { start: UtcNs(i64::MIN), end: UtcNs(-1) }, Span { start: UtcNs(0), end: UtcNs(time.max(1)) }];
         Series {
-            host, boot_id, netdev: "eth0".to_owned(), interval: DurationNs(1_000_000), line_rate: rate.map(BitsPerSecond),
+            rack: host.chars().rev().collect(), host, boot_id, netdev: "eth0".to_owned(), interval: DurationNs(1_000_000), line_rate: rate.map(BitsPerSecond),
             clock_error: error.map(DurationNs), fields, samples, covered, lost,
         }
     }
@@ -262,6 +262,8 @@ fn the_layout_of_millisampler_keeps_what_it_has_a_place_for() {
     }
     assert_eq!(through(Format::Json, &before), before);
     assert_eq!(through(Format::JsonPacked, &before), before);
+    before.rack = "3".to_owned();
+    assert_eq!(through(Format::Json, &before), before);
     // What is not measured is absent, and stays so.
     let bytes = through(Format::Json, &steady(Fields::default()));
     assert_eq!(bytes, steady(Fields::default()));
@@ -275,7 +277,14 @@ fn a_file_of_the_data_set_is_read() {
         "burst_result": {"ingress": {"1600000000000000": [{"Position": 3, "Length": 1}]}}}"#;
     let series = decode(text.as_bytes().to_vec()).unwrap();
     let start = UtcNs(1_600_000_000_000_000_000);
-    assert_eq!((&*series.host, series.interval), ("17", DurationNs(1_000_000)));
+    assert_eq!((&*series.host, &*series.rack, series.interval), ("17", "3", DurationNs(1_000_000)));
+    // By samples a second, or as an interval in milliseconds.
+    for (given, ns) in
+        [("1000", 1_000_000), ("10000", 100_000), ("100", 10_000_000), ("0.1", 100_000), ("10", 10_000_000)]
+    {
+        let text = text.replace("\"sampling_freq\": 1,", &format!("\"sampling_freq\": {given},"));
+        assert_eq!(decode(text.into_bytes()).unwrap().interval, DurationNs(ns), "{given}");
+    }
     assert_eq!(series.covered, [Span { start, end: start.after(DurationNs(4_000_000)) }]);
     let expected = Fields { ce: true, retransmits_rx: true, flows: true, ..Fields::default() };
     assert_eq!(series.fields, expected);
@@ -287,13 +296,50 @@ fn a_file_of_the_data_set_is_read() {
 }
 
 #[test]
+fn what_is_written_has_the_keys_that_readers_of_the_data_set_know() {
+    let mut series = steady(Fields { flows: true, ..Fields::default() });
+    let start = series.covered[0].start;
+    series.covered.truncate(1);
+    series.line_rate = Some(BitsPerSecond(8_000_000_000));
+    series.interval = DurationNs(1_000_000);
+    series.rack = "17".to_owned();
+    let sample = |at: u64, bytes: u64| {
+        let rx = Traffic { bytes, flows: Sketch(0b11), ..Traffic::default() };
+        Sample {
+            start: start.after(DurationNs(at * 1_000_000)),
+            length: DurationNs(1_000_000),
+            rx,
+            ..Sample::default()
+        }
+    };
+    series.covered[0].end = start.after(DurationNs(10_000_000));
+    series.samples = [(1, 100), (3, 600_000), (4, 900_000), (7, 1_000_000)].map(|(at, bytes)| sample(at, bytes)).into();
+    let written =
+        |series: &Series| -> serde_json::Value { serde_json::from_slice(&json::to_json(series).unwrap()).unwrap() };
+    let found = written(&series);
+    assert_eq!((&found["rack_id"], &found["sampling_freq"]), (&17.into(), &1000.0.into()));
+    let bursts = &found["burst_result"]["ingress"][(start.0 / 1000).to_string()];
+    let expected = serde_json::json!([
+        {"Position": 3, "Length": 2, "ingressMax": 900_000, "maxConnections": 2},
+        {"Position": 7, "Length": 1, "ingressMax": 1_000_000, "maxConnections": 2},
+    ]);
+    assert_eq!(bursts, &expected);
+    // Without a line rate there is no telling, and without a rack none is named.
+    (series.line_rate, series.rack) = (None, "a 17".to_owned());
+    let found = written(&series);
+    assert_eq!((found.get("burst_result"), &found["rack_id"]), (None, &"a 17".into()));
+    series.rack.clear();
+    assert!(written(&series).get("rack_id").is_none());
+}
+
+#[test]
 fn what_the_layout_cannot_say_is_refused_both_ways() {
     let refused = |text: &str| decode(text.as_bytes().to_vec()).unwrap_err().of(Path::new("x")).to_string();
     let rows = [
         (r#"{"server_hostname": "a", "egressBytes": [1]}"#, "it lacks ingressBytes"),
         (
             r#"{"server_hostname": "a", "ingressBytes": [1], "egressBytes": [1], "sampling_freq": 3}"#,
-            "its sampling_freq is 3",
+            "its sampling_freq is 3, not 100, 1000 or 10000 samples a second",
         ),
         (r#"{"server_hostname": "a", "ingressBytes": [-1], "egressBytes": [1]}"#, "invalid value: integer `-1`"),
         (r#"{"server_hostname": "a", "ingressBytes": 1}"#, "invalid type"),

@@ -267,13 +267,17 @@ impl Memory {
         }
     }
 
-    /// The pieces in which the last `span` of a source lies, oldest first, and what of it to take.
+    /// The pieces in which the last `span` of a source lies, oldest first, and what of it to take. Where it begins in
+    /// a gap the piece before is among them: without that nobody could tell that it is one.
     pub(super) fn last(&self, stem: &str, span: DurationNs) -> Option<(Vec<Form>, Span)> {
         let track = self.tracks.get(stem)?;
         let open = track.open.as_ref().map(|open| &open.kept);
         let end = open.and_then(Kept::end).or(track.closed.back().map(|piece| piece.span.end))?;
         let start = UtcNs(end.0.saturating_sub_unsigned(span.0));
-        let closed = track.closed.iter().filter(|piece| piece.span.end > start).map(|piece| piece.form.clone());
+        let first = track.closed.iter().position(|piece| piece.span.end > start).unwrap_or(track.closed.len());
+        let begin = track.closed.get(first).map(|piece| piece.span.start).or(open.and_then(Kept::start))?;
+        let first = if begin > start { first.saturating_sub(1) } else { first };
+        let closed = track.closed.iter().skip(first).map(|piece| piece.form.clone());
         let forms = closed.chain(open.map(|open| Form::Plain(Arc::new(open.clone())))).collect();
         Some((forms, Span { start, end }))
     }

@@ -89,6 +89,27 @@ fn what_is_pushed_is_in_memory_at_once_and_on_the_disk_at_the_end() {
     assert!(recorded(folder.path()) == [piece("eth0", 0, 40_000), piece("eth1", 0, 20_000)]);
 }
 
+/// The second piece was closed long after the first, and 2000 buckets between them were lost.
+#[test]
+fn what_begins_in_a_gap_is_told_with_the_piece_before() {
+    let mut memory = Memory::new(1 << 20, false);
+    let (now, later) = (Instant::now(), Instant::now() + 2 * limits::PIECE_TIME);
+    memory.push(traffic("eth0", 0, 1000), now);
+    memory.push(Series { lost: 2000, ..piece("eth0", 3000, 1000) }.into(), later);
+    for (span, pieces, lost) in [(500, 1, 0), (1000, 1, 0), (1500, 2, 500), (3500, 2, 2000), (9000, 2, 2000)] {
+        let (forms, span) = memory.last("bursts-eth0", DurationNs(span * MS)).unwrap();
+        let plain = |form: Form| match form {
+            Form::Plain(kept) => match Arc::unwrap_or_clone(kept) {
+                kept::Kept::Traffic(series) => series,
+                kept::Kept::Counters(_) => panic!("these are none of counters"),
+            },
+            Form::Packed(_) => panic!("nobody packs here"),
+        };
+        let forms: Vec<Series> = forms.into_iter().map(plain).collect();
+        assert_eq!((forms.len(), Series::join(forms).clipped(span).lost), (pieces, lost), "{span:?}");
+    }
+}
+
 #[test]
 fn pieces_are_packed_while_more_come() {
     let recorder = Recorder::start(Settings { memory: 64 << 20, disk: None }).unwrap();

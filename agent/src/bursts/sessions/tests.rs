@@ -11,6 +11,7 @@ fn wish(netdevs: &[&str]) -> Wish {
         line_rates: Vec::new(),
         regions: Vec::new(),
         suspected: false,
+        marks: Marks::Ignored,
     }
 }
 
@@ -67,6 +68,28 @@ fn devices_are_followed_as_they_come_and_go_and_change_their_name() {
     // A rename ends one series and begins another.
     step(&|given| given.links[0].name = "lan0".into(), &["lan0 device", "eth1 device"], &["eth1", "lan0"]);
     step(&|given| drop(given.links.remove(0)), &["eth1 device"], &["eth1"]);
+}
+
+#[test]
+fn a_device_that_is_made_anew_between_two_looks_is_attached_to_again() {
+    let host = FakeHost::default();
+    host.with(|given| given.links = vec![link(2, "eth0"), link(3, "eth1")]);
+    let (mut worker, mut updates) = worker(&host, &[]);
+    worker.look(Instant::now());
+    worker.drain(Instant::now());
+    drop(updates.try_recv().unwrap());
+    host.with(|given| given.remade.insert("eth0".into()));
+    pass(&worker, 100);
+    worker.look(Instant::now());
+    assert_eq!(host.with(|given| given.attached.clone()), ["eth1", "eth0"], "the other one is left alone");
+    pass(&worker, 100);
+    worker.drain(Instant::now());
+    let reads = updates.try_recv().unwrap().reads;
+    let told: Vec<_> = reads.iter().map(|read| (read.series.netdev.as_str(), read.last)).collect();
+    assert_eq!(told, [("eth0", true), ("eth0", false), ("eth1", false)]);
+    // What the programs that are gone did not count is not told as idle.
+    let last = &reads[0].series;
+    assert_eq!((last.samples.len(), last.covered.len(), last.lost > 80), (0, 0, true), "{last:?}");
 }
 
 #[test]

@@ -27,7 +27,7 @@ use crate::counters::fast::Choice;
 use crate::host::kernel::KernelFacts;
 use crate::host::links::Link;
 use crate::host::roots::Roots;
-use crate::kernel::sampler::{Options, Prefix};
+use crate::kernel::sampler::{Marks, Options, Prefix};
 
 /// Sample a network device for a fixed number of samples, and write a file
 ///
@@ -152,7 +152,9 @@ fn plan(args: &RecordArgs, link: &Link) -> Plan {
         interval: args.interval,
         slots: SLOTS,
         clsact: false,
+        sketch: true,
         suspected: args.suspected,
+        marks: Marks::Ignored,
         regions: args.regions.clone(),
     };
     Plan { options, line_rate: args.line_rate.or(link.speed), start: args.start_at, samples: args.samples }

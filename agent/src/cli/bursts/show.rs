@@ -15,6 +15,7 @@ use super::report::{QUANTILES, Report};
 use super::table::{FIELDS, Row};
 use super::{Output, field, format, json, pause, plot, svg};
 use crate::bursts::file;
+use crate::cli::Usage;
 use crate::cli::client::SocketArgs;
 use crate::config::time;
 use crate::terminal::{Paper, clean};
@@ -43,11 +44,11 @@ pub(crate) struct ShowArgs {
     #[command(flatten)]
     device: DeviceArgs,
 
-    /// Plot utilisation over time below the table; not with -o json
+    /// Plot utilisation over time below the table: refused with -o json
     #[arg(long)]
     plot: bool,
 
-    /// Write a picture for a report
+    /// Write a picture for a report, whatever is printed
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
 
@@ -60,9 +61,14 @@ pub(crate) struct ShowArgs {
 ///
 /// # Errors
 ///
-/// If a file cannot be read or the agent cannot be asked, if there is nothing to show, or if the picture or `out` cannot
+/// If a plot is asked for in JSON, if a file cannot be read or the agent cannot be asked, if there is nothing to show, or if the picture or `out` cannot
 /// be written.
 pub(crate) fn run(args: &ShowArgs, out: &mut impl Write) -> anyhow::Result<ExitCode> {
+    if args.plot && args.output == Output::Json {
+        return Err(
+            Usage("--plot draws for people, below the table: leave it out with -o json, or write --svg FILE").into()
+        );
+    }
     let mut all = match args.last {
         Some(last) => load::last(&args.socket, args.netdev.as_deref(), last)?,
         None => load::all_files(&args.files)?,

@@ -14,7 +14,8 @@ use serde::Serialize;
 
 use crate::cli::trace::args::Output;
 use crate::config::time;
-use crate::kernel::sampler::{Counters, Interface, Options, Sampler};
+use crate::host::roots::Roots;
+use crate::kernel::sampler::{Counters, Interface, Marks, Options, Retransmissions, Sampler, Traces};
 
 /// How often it is looked at whether to end.
 const POLL: Duration = Duration::from_millis(20);
@@ -34,6 +35,12 @@ pub(crate) struct TotalsArgs {
     /// Look received segments up in their sockets: which may have been sent again?
     #[arg(long)]
     suspected: bool,
+    /// Leave the sketch of flows out, to see what it costs
+    #[arg(long)]
+    no_sketch: bool,
+    /// Count received segments that carry the mark of what was sent again (see bursts.mark_retransmits)
+    #[arg(long)]
+    marked: bool,
     /// Attach by clsact filters even if the kernel has TCX
     #[arg(long)]
     clsact: bool,
@@ -118,6 +125,15 @@ struct Row<'a> {
     segments: u64,
     wire_bytes: u64,
     retransmit_bytes: u64,
+    retransmit_segments: u64,
+    ce_packets: u64,
+    ce_bytes: u64,
+    /// Absent where the mark is not looked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    marked: Option<Marked>,
+    /// What is sent only, of the whole network namespace; absent if the kernel does not tell.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    traced: Option<Traced>,
     unparsed: u64,
     no_ring: u64,
     buckets: u64,
@@ -126,6 +142,36 @@ struct Row<'a> {
     conserved: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     rule: Option<Rule>,
+}
+
+/// What carries the mark of what was sent again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+struct Marked {
+    segments: u64,
+    bytes: u64,
+}
+
+/// The kernel's own account of what TCP sent again, by its tracepoint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+struct Traced {
+    events: u64,
+    segments: u64,
+    /// Of the segments, those with payload.
+    data_segments: u64,
+    bytes: u64,
+    /// Absent where the tracepoint does not tell.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    failures: Option<u64>,
+}
+
+impl Traced {
+    /// Of the own network namespace, if all of it is known.
+    fn of(traces: &Traces) -> Option<Self> {
+        let own = traces.own.filter(|_| traces.sizes)?;
+        let failures = traces.failures.then_some(own.failures);
+        let (events, segments) = (own.events, own.segments);
+        Some(Self { events, segments, data_segments: own.data_segments, bytes: own.bytes, failures })
+    }
 }
 
 /// Attaches, waits, and compares. The status is the command's, or says whether the device's counters were met.
@@ -142,8 +188,11 @@ pub(crate) fn run(args: &TotalsArgs, out: &mut impl Write) -> anyhow::Result<Exi
         slots: SLOTS,
         clsact: args.clsact,
         suspected: args.suspected,
+        sketch: !args.no_sketch,
+        marks: if args.marked { Marks::Counted } else { Marks::Ignored },
         regions: Vec::new(),
     };
+    let retransmissions = Retransmissions::attach(&Roots::default());
     let sampler = Sampler::attach(&options)?;
     let attached = Interface::find(&args.netdev)?;
     let [rx, tx] = sampler.means();
@@ -151,7 +200,12 @@ pub(crate) fn run(args: &TotalsArgs, out: &mut impl Write) -> anyhow::Result<Exi
     let status = wait(args)?;
     let ending = Interface::find(&args.netdev)?;
     let totals = sampler.totals();
+    let traced = retransmissions.and_then(|retransmissions| retransmissions.read());
     let after = Interface::find(&args.netdev)?;
+    if let Err(error) = &traced {
+        eprintln!("fabricscope: retransmits are counted by the sampler alone: {error:#}");
+    }
+    let traced = traced.ok().and_then(|traces| Traced::of(&traces));
     let mut conserved = true;
     let brackets = brackets([&before, &attached, &ending, &after].map(|interface| interface.counters));
     for (((direction, totals), means), bracket) in
@@ -159,7 +213,12 @@ pub(crate) fn run(args: &TotalsArgs, out: &mut impl Write) -> anyhow::Result<Exi
     {
         let rule = bracket.rule(totals);
         conserved &= rule.is_some();
-        let row = row(&args.netdev, direction, means.to_string(), totals, bracket, rule);
+        let row = Row {
+            marked: (args.marked && direction == Direction::Rx)
+                .then_some(Marked { segments: totals.marked_segments, bytes: totals.marked_bytes }),
+            traced: traced.filter(|_| direction == Direction::Tx),
+            ..row(&args.netdev, direction, means.to_string(), totals, bracket, rule)
+        };
         match args.output {
             Output::Json => writeln!(out, "{}", serde_json::to_string(&row)?)?,
             Output::Table => table(out, &row)?,
@@ -231,6 +290,11 @@ fn row<'a>(
         segments: totals.segments,
         wire_bytes: totals.wire_bytes,
         retransmit_bytes: totals.retransmit_bytes,
+        retransmit_segments: totals.retransmit_segments,
+        ce_packets: totals.ce_packets,
+        ce_bytes: totals.ce_bytes,
+        marked: None,
+        traced: None,
         unparsed: totals.unparsed,
         no_ring: totals.no_ring,
         buckets: totals.rotations,
@@ -251,7 +315,16 @@ fn table(out: &mut impl Write, row: &Row<'_>) -> std::io::Result<()> {
     writeln!(out, "  handled by the kernel  {} packets, {} bytes", row.skbs, row.skb_bytes)?;
     writeln!(out, "  on the wire            {} packets, {} bytes", row.segments, row.wire_bytes)?;
     writeln!(out, "  by the device          {} packets, {} bytes", range(row.device_packets), range(row.device_bytes))?;
-    writeln!(out, "  sent again             {} bytes", row.retransmit_bytes)?;
+    writeln!(out, "  congestion experienced {} packets, {} bytes", row.ce_packets, row.ce_bytes)?;
+    writeln!(out, "  sent again             {} segments, {} bytes", row.retransmit_segments, row.retransmit_bytes)?;
+    if let Some(Traced { events, segments, data_segments, bytes, failures }) = row.traced {
+        let data = format!("{segments} segments at {events} times, with payload {data_segments}, {bytes} bytes");
+        let failures = failures.map_or(String::new(), |failures| format!("; {failures} times it failed"));
+        writeln!(out, "    by the kernel        {data}{failures} (all devices of this network namespace)")?;
+    }
+    if let Some(Marked { segments, bytes }) = row.marked {
+        writeln!(out, "  marked as sent again   {segments} segments, {bytes} bytes")?;
+    }
     writeln!(out, "  headers not read       {} packets", row.unparsed)?;
     writeln!(out, "  on CPUs without a ring {} packets", row.no_ring)?;
     writeln!(out, "  buckets written        {}", row.buckets)?;

@@ -5,7 +5,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::Serialize;
 
-use super::findings;
+use super::{findings, further};
+use crate::counters::carrier::Change;
 use crate::counters::catalogue::Unit;
 use crate::counters::findings::Windows;
 use crate::counters::rates::{Interval, Rate};
@@ -39,6 +40,14 @@ struct Record<'a> {
     read_seconds: f64,
     read_counters: usize,
     devices: Vec<Device<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    health_reporters: Vec<further::ReporterRecord<'a>>,
+    /// Network namespaces that may hide RDMA devices and could not be entered.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    closed_namespaces: Option<usize>,
+    /// Counters bound to queue pairs.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    queue_pairs: Vec<further::BoundRecord<'a>>,
     findings: Vec<findings::Record>,
     /// Ports that are one too many to be judged.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -55,6 +64,24 @@ struct Device<'a> {
     device: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     port: Option<u32>,
+    /// Where it stands on its bus.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bus: Option<&'a str>,
+    /// Of a virtual function: its physical one's device, and its number.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pf: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    vf: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bond: Option<&'a str>,
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    members: &'a [String],
+    /// The network namespace that it is in, if that is not the agent's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    namespace: Option<&'a str>,
+    /// Changes of the link in the last ten minutes; absent where nobody listens.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    link_changes: Option<Vec<LinkChange>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pfc_priorities: Option<Vec<u8>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -62,6 +89,20 @@ struct Device<'a> {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     failures: Vec<Failure>,
     counters: Vec<Counter>,
+}
+
+#[derive(Debug, Serialize)]
+struct LinkChange {
+    time_ns: i64,
+    up: bool,
+    ups: u32,
+    downs: u32,
+}
+
+impl From<&Change> for LinkChange {
+    fn from(change: &Change) -> Self {
+        Self { time_ns: change.at.0, up: change.up, ups: change.ups, downs: change.downs }
+    }
 }
 
 #[derive(Debug, Serialize)]
@@ -102,16 +143,24 @@ impl Number {
     }
 }
 
+/// An interval between two readings.
+#[derive(Clone, Copy)]
+pub(super) struct Shown<'a> {
+    pub(super) earlier: &'a Readout,
+    pub(super) later: &'a Readout,
+    pub(super) interval: &'a Interval,
+    pub(super) windows: &'a Windows,
+}
+
 /// Writes one interval as one line.
 pub(super) fn write(
-    readout: &Readout,
-    interval: &Interval,
-    windows: &Windows,
+    shown: Shown<'_>,
     all: bool,
     origin: Origin<'_>,
     now: SystemTime,
     out: &mut impl Write,
 ) -> anyhow::Result<()> {
+    let Shown { earlier, later: readout, interval, windows } = shown;
     let record = Record {
         schema: SCHEMA,
         host: origin.host,
@@ -122,6 +171,9 @@ pub(super) fn write(
         read_seconds: readout.durations.iter().map(|(_, duration)| duration.as_secs_f64()).sum(),
         read_counters: readout.counters,
         devices: readout.subjects.iter().map(|subject| device(subject, interval, all)).collect(),
+        health_reporters: readout.further.reporters.iter().map(Into::into).collect(),
+        closed_namespaces: Some(readout.further.closed_namespaces).filter(|count| *count > 0),
+        queue_pairs: further::bound_records(Some(earlier), readout),
         findings: findings::records(windows, all),
         ports_left_out: Some(windows.left_out()).filter(|count| *count > 0),
     };
@@ -146,7 +198,15 @@ fn device<'a>(subject: &'a Subject, interval: &Interval, all: bool) -> Device<'a
         saturated: rate.saturated,
         source: rate.source.name(),
     });
+    let relations = &subject.relations;
     Device {
+        bus: relations.bus.as_deref(),
+        pf: relations.function.as_ref().map(|function| function.physical.as_str()),
+        vf: relations.function.as_ref().map(|function| function.number),
+        bond: relations.bond.as_deref(),
+        members: &relations.members,
+        namespace: relations.namespace.as_deref(),
+        link_changes: relations.changes.as_ref().map(|changes| changes.iter().map(Into::into).collect()),
         kind: match subject.kind {
             Kind::Rdma => "rdma",
             Kind::Netdev => "netdev",

@@ -1,6 +1,7 @@
 //! `fabricscope counters`: what the NIC and RDMA counters of this host do now, by meaning.
 
 mod findings;
+pub(crate) mod further;
 mod json;
 mod raw;
 mod text;
@@ -104,7 +105,7 @@ fn interval(text: &str) -> Result<Duration, String> {
 pub(crate) fn run(args: &CountersArgs, out: &mut impl Write) -> anyhow::Result<ExitCode> {
     let filter = Filter { devices: args.device.clone(), drivers: args.driver.clone(), ports: args.port.clone() };
     let statistics = Box::new(Kernel::new().context("opening a socket to ask network devices by")?);
-    let mut collector = Collector::new(args.roots.clone(), filter, args.raw, statistics);
+    let mut collector = Collector::new(args.roots.clone(), filter, args.raw, statistics).with_queue_pairs();
     let facts = KernelFacts::read(&args.roots);
     let paper = Paper::of_stdout();
     let mut earlier = collector.read(Instant::now());
@@ -125,11 +126,13 @@ pub(crate) fn run(args: &CountersArgs, out: &mut impl Write) -> anyhow::Result<E
         match args.output {
             Output::Text => {
                 text::write(&later, &interval, args.all, paper, out)?;
+                further::write(&earlier, &later, args.all, paper, out)?;
                 findings::write(&windows, args.all, paper, out)?;
             }
             Output::Json => {
                 let origin = json::Origin { host: facts.hostname.as_deref(), boot_id: facts.boot_id.as_deref() };
-                json::write(&later, &interval, &windows, args.all, origin, SystemTime::now(), out)?;
+                let shown = json::Shown { earlier: &earlier, later: &later, interval: &interval, windows: &windows };
+                json::write(shown, args.all, origin, SystemTime::now(), out)?;
             }
         }
         out.flush()?;

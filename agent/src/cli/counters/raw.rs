@@ -1,10 +1,14 @@
 //! The counters as the drivers show them, those that nobody knows too.
 
 use std::io::{self, Write};
+use std::sync::Arc;
 
 use serde::Serialize;
 
-use crate::counters::readout::{Readout, Shown};
+use super::further::{self, QUEUE_PAIRS};
+use crate::counters::catalogue::Source;
+use crate::counters::netlink::rdma::Bound;
+use crate::counters::readout::{Kind, Place, Readout, Shown};
 use crate::terminal::{Column, Paper, Table};
 
 const COLUMNS: [Column<Shown>; 6] = [
@@ -37,10 +41,28 @@ fn row_name(shown: &Shown) -> &'static str {
 pub(super) fn write(readout: &Readout, paper: Paper, out: &mut impl Write) -> io::Result<()> {
     let table = Table::new(&COLUMNS, paper);
     writeln!(out, "{}", table.heading())?;
-    for shown in &readout.shown {
+    for shown in readout.shown.iter().chain(&bound(readout)) {
         writeln!(out, "{}", table.row(shown))?;
     }
     Ok(())
+}
+
+/// Counters that are bound to queue pairs as if the driver showed them: their set stands in the name.
+fn bound(readout: &Readout) -> Vec<Shown> {
+    let of = |(device, bound): &(String, Bound)| {
+        let place = Arc::new(Place { kind: Kind::Rdma, device: device.clone(), port: Some(bound.port) });
+        let pairs: Vec<String> = bound.queue_pairs.iter().take(QUEUE_PAIRS).map(u32::to_string).collect();
+        let set = format!("set {}, queue pairs {}", bound.id, pairs.join(" "));
+        let shown = |(name, value): &(String, u64)| Shown {
+            place: Arc::clone(&place),
+            source: Source::RdmaNetlink,
+            name: format!("{name} ({set})"),
+            outcome: Ok(*value),
+            row: None,
+        };
+        bound.values.iter().map(shown).collect::<Vec<_>>()
+    };
+    readout.further.bound.iter().flat_map(of).collect()
 }
 
 #[derive(Debug, Serialize)]
@@ -70,6 +92,10 @@ pub(super) fn write_json(readout: &Readout, out: &mut impl Write) -> anyhow::Res
             failure: shown.outcome.as_ref().err().map(crate::counters::value::Failure::reason),
             counter: shown.row.map(|row| row.name),
         };
+        serde_json::to_writer(&mut *out, &record)?;
+        writeln!(out)?;
+    }
+    for record in further::bound_records(None, readout) {
         serde_json::to_writer(&mut *out, &record)?;
         writeln!(out)?;
     }

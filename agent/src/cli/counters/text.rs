@@ -69,6 +69,15 @@ fn heading(place: &Place, subject: Option<&Subject>) -> String {
     if let Some((device, port)) = subject.and_then(|subject| subject.port_of.as_ref()) {
         parts.push(format!("port {port} of {device}"));
     }
+    if let Some(relations) = subject.map(|subject| &subject.relations) {
+        let function = relations.function.as_ref();
+        parts.extend(function.map(|vf| format!("virtual function {} of {}", vf.number, vf.physical)));
+        parts.extend(relations.bond.as_ref().map(|bond| format!("member of {bond}")));
+        if !relations.members.is_empty() {
+            parts.push(format!("bond of {}", relations.members.join(" ")));
+        }
+        parts.extend(relations.namespace.as_ref().map(|name| format!("in another network namespace ({name})")));
+    }
     parts.extend(subject.and_then(|subject| subject.driver.clone()));
     parts.join(", ")
 }
@@ -137,7 +146,20 @@ fn outstanding(readout: &Readout, interval: &Interval) -> Vec<String> {
         let at = heading(&rate.place, None);
         lines.push(format!("{at}: {} stands at its end and counts no more; clear it to see", rate.row.name));
     }
+    let ill = readout.further.reporters.iter().filter(|reporter| reporter.healthy == Some(false));
+    lines.extend(ill.map(|reporter| {
+        format!("{}/{}: the health reporter {} is in error", reporter.bus, reporter.device, reporter.name)
+    }));
+    if readout.further.closed_namespaces > 0 {
+        let count = readout.further.closed_namespaces;
+        lines.push(format!("{count} network namespaces may have RDMA devices of their own and cannot be looked into"));
+    }
     for subject in &readout.subjects {
+        let changes = subject.relations.changes.as_deref().unwrap_or_default();
+        let downs: u64 = changes.iter().map(|change| u64::from(change.downs)).sum();
+        if downs > 0 {
+            lines.push(format!("{}: the link went down {downs} times in the last ten minutes", subject.name));
+        }
         if let Some((why, left)) = &subject.quarantined {
             lines.push(format!("{} is left alone for {} s: {why}", subject.name, left.as_secs()));
             continue;

@@ -127,8 +127,8 @@ pub(super) const CHECKS: &[Check] = &[
         name: "TCX",
         needed_for: "burst sampling beside other programs, in a chosen order",
         costs: "clsact filters serve, first come first served",
-        run: |facts| kernel::trial(&facts.tcx),
-        mend: "use a kernel built with CONFIG_NET_XGRESS=y",
+        run: sampler::tcx,
+        mend: "use a kernel of 6.6 or later built with CONFIG_NET_XGRESS=y; run the doctor as root",
     },
     Check {
         name: "sampler memory",
@@ -136,6 +136,20 @@ pub(super) const CHECKS: &[Check] = &[
         costs: "nothing is sampled unless bursts.netdevs names devices",
         run: sampler::memory,
         mend: "name devices in bursts.netdevs; those without a speed need bursts.line_rates for bursts",
+    },
+    Check {
+        name: "retransmit trace",
+        needed_for: "holding the sampler's count of what TCP sends again against the kernel's own",
+        costs: "retransmits are counted by the sampler alone",
+        run: sampler::retransmissions,
+        mend: "grant CAP_BPF and CAP_PERFMON; needs the tracepoint tcp:tcp_retransmit_skb",
+    },
+    Check {
+        name: "retransmit marks",
+        needed_for: "packets that leave as they were made",
+        costs: "a reserved bit is set in TCP segments that are sent again",
+        run: sampler::marking,
+        mend: "intended if bursts.mark_retransmits is on in the agent's configuration; else remove it there",
     },
     Check {
         name: "preemption",

@@ -119,9 +119,11 @@ fn burst_sampling(facts: &HostFacts) -> (State, String) {
     if !missing.is_empty() {
         return (State::No, format!("without {}", missing.join(" and ")));
     }
-    match &facts.tcx {
-        Some(Ok(())) => (State::Yes, "by TCX".to_owned()),
-        Some(Err(error)) => (State::Unknown, format!("TCX failed ({error}); clsact was not tried")),
-        None => (State::Unknown, "not tried".to_owned()),
+    match (&facts.tcx, &facts.clsact) {
+        (Some(Ok(())), _) => (State::Yes, "by TCX links, which go with the process".to_owned()),
+        (Some(Err(why)), Some(Ok(()))) => (State::Yes, format!("by clsact filters (no TCX: {why})")),
+        (_, Some(Err(why))) => (State::No, why.clone()),
+        (Some(Err(why)), None) => (State::Unknown, why.clone()),
+        (None, _) => (State::Unknown, "not tried".to_owned()),
     }
 }

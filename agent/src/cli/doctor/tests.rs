@@ -66,12 +66,15 @@ fn healthy() -> HostFacts {
         traceable: Some(true),
     };
     HostFacts {
+        marking: Some(Ok(0)),
+        retransmissions: Some(Ok(true)),
         netdevs: Some(vec![crate::bursts::fake::link(2, "eth0"), crate::bursts::fake::link(3, "eth1")]),
         kernel,
         rdma,
         entry_functions: Some(ENTRY_FUNCTIONS.iter().map(entry).collect()),
         fexit: Some(Ok(())),
         tcx: Some(Ok(())),
+        clsact: None,
     }
 }
 
@@ -245,6 +248,31 @@ fn verbs_tracing_says_by_what_or_why_not() {
     };
     let why = "this kernel has no RDMA verbs functions: ib_uverbs is not loaded";
     row(no_uverbs, why, ExitCode::FAILURE);
+}
+
+#[test]
+fn burst_sampling_says_by_what_or_why_not() {
+    #[track_caller]
+    fn row(tcx: Trial, clsact: Trial, line: Outcome, state: State, detail: &str) {
+        let facts = HostFacts { tcx, clsact, ..healthy() };
+        assert_eq!(outcome(&facts, "TCX"), line);
+        let feature = features::features(&facts).into_iter().find(|feature| feature.name == "burst sampling").unwrap();
+        assert_eq!((feature.state, &*feature.detail), (state, detail));
+    }
+    type Trial = Option<Result<(), String>>;
+    let failed = |why: &str| Some(Err(why.to_owned()));
+    let by_links = "by TCX links, which go with the process";
+    row(Some(Ok(())), None, ok("a trial sampler attached by TCX links"), State::Yes, by_links);
+    let filters = missing("this kernel has none; a trial sampler attached by clsact filters");
+    row(
+        failed("this kernel has none"),
+        Some(Ok(())),
+        filters,
+        State::Yes,
+        "by clsact filters (no TCX: this kernel has none)",
+    );
+    row(None, failed("EPERM"), unknown("EPERM"), State::No, "EPERM");
+    row(None, None, unknown("not tried"), State::Unknown, "not tried");
 }
 
 #[test]

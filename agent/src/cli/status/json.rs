@@ -5,6 +5,8 @@ use std::io::Write;
 use serde::Serialize;
 
 use super::Report;
+use crate::cli::counters::further::ReporterRecord;
+use crate::counters::netlink::devlink::Reporter;
 use crate::host::rdma::{RdmaDevice, RdmaPort};
 use crate::rpc::seen::{AgentInfo, AgentLoss, AgentStatus};
 use crate::verbs::json::{Origin, Record, time_text};
@@ -23,6 +25,7 @@ struct StatusRecord<'a> {
     agent: Option<AgentRecord<'a>>,
     offers: Option<Vec<OfferRecord<'a>>>,
     devices: Vec<DeviceRecord<'a>>,
+    health_reporters: Option<Vec<ReporterRecord<'a>>>,
 }
 
 #[serde_with::skip_serializing_none]
@@ -36,6 +39,7 @@ struct AgentRecord<'a> {
     hooks_wanted: u32,
     degraded: &'a [String],
     idle: &'a [String],
+    notes: &'a [String],
     calls: u64,
     failures: u64,
     probe_rejections: u64,
@@ -99,6 +103,7 @@ impl<'a> AgentRecord<'a> {
             hooks_wanted: status.hooks_wanted,
             degraded: &status.degraded,
             idle: &status.idle,
+            notes: &status.notes,
             calls: status.calls,
             failures: status.failures,
             probe_rejections: status.probes,
@@ -149,6 +154,7 @@ impl<'a> StatusRecord<'a> {
                     agent: Some(AgentRecord::of(status, info)),
                     offers: None,
                     devices: status.devices.iter().map(DeviceRecord::of).collect(),
+                    health_reporters: None,
                 }
             }
             Report::Alone(facts, offers) => {
@@ -167,6 +173,7 @@ impl<'a> StatusRecord<'a> {
                     agent: None,
                     offers: Some(offer.collect()),
                     devices: facts.rdma.devices.iter().map(DeviceRecord::of).collect(),
+                    health_reporters: None,
                 }
             }
         }
@@ -174,8 +181,9 @@ impl<'a> StatusRecord<'a> {
 }
 
 /// Prints the report on one line.
-pub(super) fn object(report: &Report, out: &mut impl Write) -> anyhow::Result<()> {
-    serde_json::to_writer(&mut *out, &StatusRecord::of(report))?;
+pub(super) fn object(report: &Report, reporters: &[Reporter], out: &mut impl Write) -> anyhow::Result<()> {
+    let health_reporters = Some(reporters.iter().map(Into::into).collect()).filter(|_| !reporters.is_empty());
+    serde_json::to_writer(&mut *out, &StatusRecord { health_reporters, ..StatusRecord::of(report) })?;
     writeln!(out)?;
     Ok(())
 }

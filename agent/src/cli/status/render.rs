@@ -6,7 +6,9 @@ use std::time::Duration;
 use anstyle::{AnsiColor, Style};
 
 use super::Report;
+use crate::cli::counters::further::sentences;
 use crate::cli::doctor::Offer;
+use crate::counters::netlink::devlink::Reporter;
 use crate::host::facts::HostFacts;
 use crate::host::rdma::{RdmaDevice, RdmaPort};
 use crate::rpc::seen::AgentStatus;
@@ -133,6 +135,9 @@ impl<W: Write> Screen<'_, W> {
         for (number, why) in status.degraded.iter().enumerate() {
             self.line(if number == 0 { "degraded" } else { "" }, YELLOW, why)?;
         }
+        for (number, note) in status.notes.iter().enumerate() {
+            self.line(if number == 0 { "note" } else { "" }, YELLOW, note)?;
+        }
         if status.losses.is_empty() {
             self.line("lost", GREEN, "nothing")?;
         }
@@ -182,12 +187,16 @@ fn uptime(time: Duration) -> String {
 }
 
 /// Prints the report.
-pub(super) fn table(report: &Report, paper: Paper, out: &mut impl Write) -> io::Result<()> {
+pub(super) fn table(report: &Report, reporters: &[Reporter], paper: Paper, out: &mut impl Write) -> io::Result<()> {
     let mut screen = Screen { paper, out };
     match report {
-        Report::Agent(status) => screen.agent(status),
-        Report::Alone(facts, offers) => screen.alone(facts, offers),
+        Report::Agent(status) => screen.agent(status)?,
+        Report::Alone(facts, offers) => screen.alone(facts, offers)?,
     }
+    for (number, line) in sentences(reporters, false).iter().enumerate() {
+        screen.line(if number == 0 { "reporters" } else { "" }, YELLOW, line)?;
+    }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -51,6 +51,7 @@ fn status(degraded: &[&str], last_failures: Vec<Event>) -> Report {
         hooks_wanted: 40,
         degraded: degraded.iter().map(|text| (*text).to_owned()).collect(),
         idle: vec!["2 hooks: module mlx5_core is not loaded".to_owned()],
+        notes: vec!["packets are changed".to_owned()],
         calls: 1000,
         failures: 12,
         probes: 3,
@@ -67,7 +68,7 @@ fn status(degraded: &[&str], last_failures: Vec<Event>) -> Report {
 
 fn printed(report: &Report, output: Output, width: Option<usize>) -> String {
     let mut out = Vec::new();
-    report.print(output, Paper { width, colour: false }, &mut out).unwrap();
+    report.print(&[], output, Paper { width, colour: false }, &mut out).unwrap();
     String::from_utf8(out).unwrap()
 }
 
@@ -81,6 +82,7 @@ fn an_agent_s_screen_tells_everything_asked_of_it() {
         "metrics   http://127.0.0.1:17317/metrics\n",
         "hooks     38 of 40 attached\n",
         "idle      2 hooks: module mlx5_core is not loaded\n",
+        "note      packets are changed\n",
         "calls     1000, of these 12 failed and 3 only probed\n",
         "degraded  hook rxe_check_cq is not attached: refused\n",
         "lost      7 at verbs/ring: no_space\n",

@@ -1,7 +1,7 @@
 //! The cable, the optics and the link: errors, and how often it went down.
 
 use super::driver::Driver::{Bnxt, Hfi1, Hns, Intel, Mlx4, Mlx5, Rxe};
-use super::name::{ethtool, hw, netdev, pma};
+use super::name::{CARRIER_DOWNS, CARRIER_UPS, ethtool, hw, netdev, pma, rtnetlink, standard};
 use super::row::Direction::{None, Rx, Tx};
 use super::row::Group::Link;
 use super::row::Row;
@@ -96,7 +96,24 @@ pub(super) const ROWS: &[Row] = &[
     Row::new("nic_link_down_events", Link, Events, None, "Times the port's link went down, as the adapter counts.")
         .metric()
         .trouble(DOWN, DOWN_NEXT)
-        .names(&[ethtool(Mlx5, "link_down_events_phy"), ethtool(Bnxt, "link_down_events")]),
+        .names(&[
+            standard("link_down_events").narrow(),
+            ethtool(Mlx5, "link_down_events_phy"),
+            ethtool(Bnxt, "link_down_events"),
+        ]),
+    Row::new(
+        "nic_carrier_down_events",
+        Link,
+        Events,
+        None,
+        "Times the network device lost its link, as the kernel counts.",
+    )
+    .metric()
+    .trouble(DOWN, DOWN_NEXT)
+    .names(&[rtnetlink(CARRIER_DOWNS)]),
+    Row::new("nic_carrier_up_events", Link, Events, None, "Times the network device got a link, as the kernel counts.")
+        .metric()
+        .names(&[rtnetlink(CARRIER_UPS)]),
     Row::new("nic_carrier_change_events", Link, Events, None, "Times the network device's carrier came or went.")
         .metric()
         .trouble(DOWN, DOWN_NEXT)
@@ -105,6 +122,7 @@ pub(super) const ROWS: &[Row] = &[
         .metric()
         .trouble(CABLE, CABLE_NEXT)
         .names(&[
+            standard("eth-mac-FrameCheckSequenceErrors"),
             ethtool(Mlx5, "rx_crc_errors_phy"),
             ethtool(Mlx4, "rx_crc_errors"),
             ethtool(Bnxt, "rx_fcs_err_frames"),
@@ -115,7 +133,7 @@ pub(super) const ROWS: &[Row] = &[
     Row::new("nic_symbol_error_packets", Link, Packets, Rx, "Packets dropped because of symbol errors.")
         .metric()
         .trouble(CABLE, CABLE_NEXT)
-        .names(&[ethtool(Mlx5, "rx_symbol_err_phy")]),
+        .names(&[standard("eth-phy-SymbolErrorDuringCarrier"), ethtool(Mlx5, "rx_symbol_err_phy")]),
     Row::new(
         "nic_fec_uncorrected_events",
         Link,
@@ -126,6 +144,7 @@ pub(super) const ROWS: &[Row] = &[
     .metric()
     .trouble(CABLE, CABLE_NEXT)
     .names(&[
+        standard("uncorrectable_blocks"),
         ethtool(Mlx5, "rx_pcs_symbol_err_phy"),
         ethtool(Bnxt, "rx_fec_uncorrectable_blocks"),
         ethtool(Bnxt, "rx_pcs_symbol_err").second(),
@@ -138,9 +157,14 @@ pub(super) const ROWS: &[Row] = &[
         "Bits that forward error correction mended; some are normal on fast links.",
     )
     .metric()
-    .names(&[ethtool(Mlx5, "rx_corrected_bits_phy"), ethtool(Bnxt, "rx_corrected_bits")]),
+    .names(&[
+        standard("corrected_bits"),
+        ethtool(Mlx5, "rx_corrected_bits_phy"),
+        ethtool(Bnxt, "rx_corrected_bits"),
+    ]),
     Row::new("nic_fec_block_correction_events", Link, Events, Rx, "Blocks that forward error correction mended.")
-        .names(&[ethtool(Bnxt, "rx_fec_corrected_blocks")]),
+        .metric()
+        .names(&[standard("corrected_blocks"), ethtool(Bnxt, "rx_fec_corrected_blocks")]),
     Row::new(
         "nic_received_bits",
         Link,
@@ -183,6 +207,13 @@ pub(super) const ROWS: &[Row] = &[
             ethtool(Intel, "port.rx_fragments"),
             ethtool(Intel, "port.rx_jabber"),
             ethtool(Intel, "port.rx_length_errors"),
+            standard("eth-mac-AlignmentErrors").after_the_driver(),
+            standard("eth-mac-InRangeLengthErrors").after_the_driver(),
+            standard("eth-mac-OutOfRangeLengthField").after_the_driver(),
+            standard("rmon-etherStatsUndersizePkts").after_the_driver(),
+            standard("rmon-etherStatsOversizePkts").after_the_driver(),
+            standard("rmon-etherStatsFragments").after_the_driver(),
+            standard("rmon-etherStatsJabbers").after_the_driver(),
         ]),
     Row::new("nic_send_error_packets", Link, Packets, Tx, "Packets that could not be sent for an error.")
         .trouble("The adapter or the driver is in trouble.", "Read the kernel's log of the device.")
@@ -191,6 +222,7 @@ pub(super) const ROWS: &[Row] = &[
             ethtool(Bnxt, "tx_err"),
             ethtool(Intel, "tx_errors.nic"),
             ethtool(Intel, "port.tx_errors"),
+            standard("eth-mac-FramesLostDueToIntMACXmitError").after_the_driver(),
             netdev("tx_errors").second(),
         ]),
     Row::new("nic_receive_error_packets", Link, Packets, Rx, "Packets the kernel's device received with an error.")
@@ -223,5 +255,5 @@ pub(super) const ROWS: &[Row] = &[
         .trouble("Somebody unplugged it.", "Ask who.")
         .names(&[ethtool(Mlx5, "module_unplug")]),
     Row::new("nic_unsupported_packets", Link, Packets, Rx, "Control packets with an unknown operation.")
-        .names(&[ethtool(Mlx5, "rx_unsupported_op_phy")]),
+        .names(&[standard("eth-ctrl-UnsupportedOpcodesReceived"), ethtool(Mlx5, "rx_unsupported_op_phy")]),
 ];

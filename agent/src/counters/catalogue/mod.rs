@@ -17,7 +17,7 @@ mod traffic;
 mod transport;
 
 pub(crate) use driver::Driver;
-pub(crate) use name::{Found, Name, Scale, Source, Width, origin};
+pub(crate) use name::{CARRIER_DOWNS, CARRIER_UPS, Found, Name, Scale, Source, Width, origin};
 pub(crate) use row::{Direction, Group, Row, Unit};
 
 /// The rows, by subject; the order is that of the command line and of metrics.

@@ -14,6 +14,10 @@ pub(crate) enum Source {
     RdmaNetlink,
     /// The driver's own statistics of a network device (`ethtool -S`).
     Ethtool,
+    /// Statistics that the kernel defines for every driver, by ethtool netlink (`ethtool -I`, `ethtool -S --groups`).
+    Standard,
+    /// What rtnetlink says of the link.
+    Rtnetlink,
     /// `statistics` of the network device in sysfs.
     Netdev,
 }
@@ -26,6 +30,8 @@ impl Source {
             Self::HwCounters => "hw_counters",
             Self::RdmaNetlink => "rdma_netlink",
             Self::Ethtool => "ethtool",
+            Self::Standard => "ethtool_standard",
+            Self::Rtnetlink => "rtnetlink",
             Self::Netdev => "netdev",
         }
     }
@@ -136,6 +142,18 @@ impl Name {
         self
     }
 
+    /// Only taken where the driver has none of its own names for it.
+    pub(super) const fn after_the_driver(mut self) -> Self {
+        self.rank = 25;
+        self
+    }
+
+    /// 32 bits that wrap.
+    pub(super) const fn narrow(mut self) -> Self {
+        self.width = Width::Wraps(32);
+        self
+    }
+
     /// Whether this is what is shown: `None` if not, else the priority in it, if it has one.
     pub(crate) fn matches(&self, shown: &str) -> Option<Option<u8>> {
         let Some((before, after)) = self.name.split_once("{p}") else {
@@ -174,6 +192,20 @@ pub(super) const fn ethtool(driver: Driver, name: &'static str) -> Name {
     Name::new(driver, Source::Ethtool, name, Width::Full, 20)
 }
 
+/// A statistic that the kernel defines for every driver, which fills in 64 bits: it is taken before the driver's own.
+pub(super) const fn standard(name: &'static str) -> Name {
+    Name::new(Driver::Any, Source::Standard, name, Width::Full, 15)
+}
+
+/// How often the link came, in the kernel's count, and how often it went.
+pub(crate) const CARRIER_UPS: &str = "carrier_up_count";
+pub(crate) const CARRIER_DOWNS: &str = "carrier_down_count";
+
+/// What rtnetlink counts: 32 bits (`atomic_t carrier_up_count`).
+pub(super) const fn rtnetlink(name: &'static str) -> Name {
+    Name::new(Driver::Any, Source::Rtnetlink, name, Width::Wraps(32), 25)
+}
+
 /// A statistic that the network stack shows for every device.
 pub(super) const fn netdev(name: &'static str) -> Name {
     Name::new(Driver::Any, Source::Netdev, name, Width::Full, 30)
@@ -183,6 +215,8 @@ pub(super) const fn netdev(name: &'static str) -> Name {
 pub(crate) fn origin(driver: Driver, source: Source) -> &'static str {
     match (source, driver) {
         (Source::Counters, _) => "drivers/infiniband/core/sysfs.c",
+        (Source::Standard, _) => "Documentation/networking/statistics.rst",
+        (Source::Rtnetlink, _) => "net/core/rtnetlink.c",
         (Source::Netdev, _) => "Documentation/ABI/testing/sysfs-class-net-statistics",
         (Source::HwCounters, Driver::Mlx5) => "drivers/infiniband/hw/mlx5/counters.c",
         (Source::HwCounters, Driver::Mlx4) => "drivers/infiniband/hw/mlx4/main.c",

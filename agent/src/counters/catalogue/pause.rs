@@ -4,11 +4,13 @@
 //! (`mlx4_en_stat_out_flow_control_mbox`), bnxt microseconds (in the name), ice and i40e have none, hns3 has
 //! `xoff_time` without a word on its unit: it stays raw.
 //!
+//! The kernel's standard statistics have pause of the whole link alone, no priorities.
+//!
 //! mlx4 names its durations by whose they are: `tx_pause_duration` is the time that *its own* transmission was paused,
 //! which is what received pause does; `rx_pause_duration` is what the far end asked for.
 
 use super::driver::Driver::{Bnxt, Hns, Intel, Mlx4, Mlx5};
-use super::name::ethtool;
+use super::name::{ethtool, standard};
 use super::row::Direction::{Rx, Tx};
 use super::row::Group::Pause;
 use super::row::Row;
@@ -107,6 +109,7 @@ pub(super) const ROWS: &[Row] = &[
         .metric()
         .trouble(RX, RX_NEXT)
         .names(&[
+            standard("rx_pause_frames"),
             ethtool(Mlx5, "rx_global_pause"),
             ethtool(Mlx5, "rx_pause_ctrl_phy").second(),
             ethtool(Mlx4, "rx_pause"),
@@ -119,6 +122,7 @@ pub(super) const ROWS: &[Row] = &[
         .metric()
         .trouble(TX, TX_NEXT)
         .names(&[
+            standard("tx_pause_frames"),
             ethtool(Mlx5, "tx_global_pause"),
             ethtool(Mlx5, "tx_pause_ctrl_phy").second(),
             ethtool(Mlx4, "tx_pause"),
@@ -173,7 +177,7 @@ pub(super) const ROWS: &[Row] = &[
     )
     .metric()
     .trouble("The host took nothing from the adapter for the watchdog's whole time, as a dead host does.", TX_NEXT)
-    .names(&[ethtool(Mlx5, "tx_pause_storm_error_events")]),
+    .names(&[standard("tx_pause_storm_events"), ethtool(Mlx5, "tx_pause_storm_error_events")]),
     Row::new(
         "nic_continuous_pause_events",
         Pause,

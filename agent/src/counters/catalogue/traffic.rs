@@ -1,7 +1,7 @@
 //! Bytes and packets, RDMA's and the network device's.
 
 use super::driver::Driver::{Amazon, Bnxt, Cxgb4, Erdma, Hns, Intel, Mana, Mlx4, Mlx5, Rxe};
-use super::name::{ethtool, hw, netdev, pma, pma_extended};
+use super::name::{ethtool, hw, netdev, pma, pma_extended, standard};
 use super::row::Direction::{Rx, Tx};
 use super::row::Group::Traffic;
 use super::row::Row;
@@ -138,12 +138,14 @@ pub(super) const ROWS: &[Row] = &[
         ethtool(Mlx4, "rx_packets_phy"),
         ethtool(Bnxt, "rx_total_frames"),
         ethtool(Hns, "mac_rx_total_pkt_num"),
+        standard("eth-mac-FramesReceivedOK").after_the_driver(),
     ]),
     Row::new("nic_wire_sent_packets", Traffic, Packets, Tx, "Packets to the wire.").names(&[
         ethtool(Mlx5, "tx_packets_phy"),
         ethtool(Mlx4, "tx_packets_phy"),
         ethtool(Bnxt, "tx_total_frames"),
         ethtool(Hns, "mac_tx_total_pkt_num"),
+        standard("eth-mac-FramesTransmittedOK").after_the_driver(),
     ]),
     Row::new("nic_received_bytes", Traffic, Bytes, Rx, "Bytes the kernel's network device received; no hardware RDMA.")
         .metric()

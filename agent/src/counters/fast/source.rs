@@ -85,6 +85,8 @@ impl Fast {
             From::Files(_) => block.names().map(str::to_owned).collect(),
             From::Ethtool(netdev) => statistics.names(netdev).ok()?,
             From::Rdma(index, port) => names_of(statistics.rdma(*index, *port).ok()?),
+            // Read at the slow pace alone: the driver's own statistics tell the same.
+            From::Standard(..) | From::Carrier(_) => return None,
         };
         fast.name(names, choice);
         (!fast.picks.is_empty()).then_some(fast)
@@ -139,6 +141,7 @@ impl Fast {
         let changed = || io::Error::from_raw_os_error(libc::EAGAIN);
         let names = self.names;
         match &self.from {
+            From::Standard(..) | From::Carrier(_) => Err(changed()),
             From::Files(folder) => self.picks.iter_mut().map(|pick| pick.read(folder)).collect(),
             From::Ethtool(netdev) => {
                 let values = statistics.latest(netdev, buffer)?;

@@ -15,7 +15,16 @@ fn subject(kind: Kind, name: &str) -> Subject {
     let (driver, priorities) = (Some("mlx5_core".to_owned()), Some(1 << 3));
     let port_of = (kind == Kind::Netdev).then(|| ("mlx5_0".to_owned(), 1));
     let (quarantined, failures) = (None, vec![]);
-    Subject { kind, name: name.to_owned(), driver, port_of, priorities, quarantined, failures }
+    Subject {
+        kind,
+        name: name.to_owned(),
+        driver,
+        port_of,
+        priorities,
+        quarantined,
+        failures,
+        relations: crate::counters::relations::Relations::default(),
+    }
 }
 
 fn series(name: &str, priority: Option<u8>, value: u64) -> Series {
@@ -32,7 +41,16 @@ fn series(name: &str, priority: Option<u8>, value: u64) -> Series {
 fn readout(at: Instant, series: Vec<Series>) -> Readout {
     let subjects = vec![subject(Kind::Rdma, "mlx5_0"), subject(Kind::Netdev, "eth0")];
     let (shown, resources, durations) = (vec![], vec![], vec![]);
-    Readout { at, subjects, series, shown, resources, durations, counters: 1 }
+    Readout {
+        at,
+        subjects,
+        series,
+        shown,
+        resources,
+        durations,
+        counters: 1,
+        further: crate::counters::readout::Further::default(),
+    }
 }
 
 fn windows() -> Windows {
@@ -169,4 +187,29 @@ fn priorities_without_flow_control_leave_the_port_s_pause_in_sight() {
     assert!(!is_no(1));
     assert!(!is_no_lane(None, &series(still.0, still.1, 0)));
     assert!(!is_no_lane(Some(&subject(Kind::Netdev, "eth0")), &series(still.0, Some(3), 0)));
+}
+
+/// The link goes down once in each of these seconds of twenty minutes; what the detector then says.
+fn flaps(row: &'static str, each: u64, seconds: &[u64]) -> &'static str {
+    let mut windows = Windows::new(&Roots::at("/nonexistent", "/nonexistent"), Duration::from_secs(10));
+    let begin = Instant::now();
+    let mut value = 0;
+    for second in (0..1_200).step_by(10) {
+        value += each * seconds.iter().filter(|at| (second..second + 10).contains(*at)).count() as u64;
+        let at = begin + Duration::from_secs(second);
+        let utc = UtcNs(START.0 + i64::try_from(second).unwrap() * 1_000_000_000);
+        windows.take(&readout(at, vec![series(row, None, value)]), utc);
+    }
+    let found = windows.findings();
+    let flap = found.iter().find(|judged| judged.finding.detector == "link_flap").expect("a finding");
+    flap.finding.verdict.name()
+}
+
+#[test]
+fn a_link_that_flaps_over_minutes_is_found() {
+    for (row, each) in [("nic_link_down_events", 1), ("nic_carrier_down_events", 1), ("nic_carrier_change_events", 2)] {
+        assert_eq!(flaps(row, each, &[700, 900, 1_190]), "firing", "{row}");
+        assert_eq!(flaps(row, each, &[900, 1_190]), "quiet", "{row}");
+        assert_eq!(flaps(row, each, &[10, 20, 30]), "quiet", "{row}: it is long ago");
+    }
 }

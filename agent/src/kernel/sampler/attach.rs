@@ -1,18 +1,17 @@
 //! Attaching to one network device, and detaching.
 
+use std::io;
 use std::os::fd::{AsFd as _, AsRawFd as _};
 
 use agent_common::bucket::Totals;
 use anyhow::{Context as _, bail};
-use aya::programs::links::LinkOrder;
-use aya::programs::tc::TcAttachOptions;
-use aya::programs::{ProgramError, TcAttachType};
 
 use super::super::sys::ProgramAccount;
 use super::clsact::{self, Clsact};
 use super::netlink::Netlink;
-use super::object::{Cpus, Object, PROGRAMS, link_header};
-use super::rings::TotalsMap;
+use super::object::{Cpus, Object, link_header, programs};
+use super::tcx::TcxLink;
+use super::totals::TotalsMap;
 use super::{INTERVALS, Means, Options, Rings};
 use crate::host::roots::Roots;
 
@@ -22,10 +21,16 @@ pub(crate) struct Sampler {
     rings: Rings,
     totals: TotalsMap,
     means: [Means; 2],
-    /// Dropped before the programs: filters hold them.
-    #[expect(dead_code, reason = "held for its end: it removes the filters")]
-    clsact: Option<Clsact>,
+    /// Dropped before the programs.
+    hold: Hold,
     object: Object,
+}
+
+/// What holds the programs on the device: they come off when it is dropped.
+#[derive(Debug)]
+enum Hold {
+    Tcx([TcxLink; 2]),
+    Clsact(Clsact),
 }
 
 impl Sampler {
@@ -47,8 +52,17 @@ impl Sampler {
             .context("mapping the rings")?;
         let totals = TotalsMap::map(object.map("TOTALS")?, cpus.totals).context("mapping the totals")?;
         clsact::remove_leftovers(&netlink, Some(options.ifindex)).context("removing filters of dead samplers")?;
-        let (means, clsact) = attach(&mut object, options, netlink)?;
-        Ok(Self { rings, totals, means, clsact, object })
+        let (means, hold) = attach(&mut object, options, netlink)?;
+        Ok(Self { rings, totals, means, hold, object })
+    }
+
+    /// Whether the programs stand on the device still: one that was made anew under the same number and name has them
+    /// not. Where the kernel does not tell they count as standing.
+    pub(crate) fn stands(&self) -> bool {
+        match &self.hold {
+            Hold::Tcx(links) => links.iter().all(TcxLink::stands),
+            Hold::Clsact(clsact) => clsact.stands(),
+        }
     }
 
     /// How the programs are attached: received, sent.
@@ -94,45 +108,41 @@ fn device_type(netlink: &Netlink, options: &Options) -> anyhow::Result<u16> {
 }
 
 /// Attaches both programs: by TCX where the kernel has it, since that goes with the process, else by clsact.
-fn attach(object: &mut Object, options: &Options, netlink: Netlink) -> anyhow::Result<([Means; 2], Option<Clsact>)> {
-    let why = if options.clsact { Some("as was asked for".to_owned()) } else { tcx(object, options)? };
-    let Some(why) = why else { return Ok(([Means::Tcx, Means::Tcx], None)) };
+fn attach(object: &mut Object, options: &Options, netlink: Netlink) -> anyhow::Result<([Means; 2], Hold)> {
+    let tcx = if options.clsact { Err("as was asked for".to_owned()) } else { tcx(object, options)? };
+    let why = match tcx {
+        Ok(links) => return Ok(([Means::Tcx, Means::Tcx], Hold::Tcx(links))),
+        Err(why) => why,
+    };
     let context = |step: &str| format!("{step} {} by clsact (not by TCX: {why})", options.netdev);
     let mut clsact = Clsact::new(netlink, options.ifindex).with_context(|| context("preparing"))?;
-    for (name, egress) in PROGRAMS.into_iter().zip([false, true]) {
+    for (name, egress) in programs(options.marks).into_iter().zip([false, true]) {
         let program = object.program(name)?.fd().with_context(|| format!("the program {name}"))?;
         let program = u32::try_from(program.as_fd().as_raw_fd()).context("a descriptor")?;
         clsact.add(egress, program).with_context(|| context(&format!("attaching {name} to")))?;
     }
-    Ok(([Means::Clsact(why.clone()), Means::Clsact(why)], Some(clsact)))
+    Ok(([Means::Clsact(why.clone()), Means::Clsact(why)], Hold::Clsact(clsact)))
 }
 
 /// Attaches both programs by TCX, or none: says why not.
-fn tcx(object: &mut Object, options: &Options) -> anyhow::Result<Option<String>> {
-    let mut links = Vec::new();
-    for (name, at) in PROGRAMS.into_iter().zip([TcAttachType::Ingress, TcAttachType::Egress]) {
-        let order = TcAttachOptions::TcxOrder(LinkOrder::first());
-        match object.program(name)?.attach_with_options(&options.netdev, at, order) {
-            Ok(link) => links.push((name, link)),
-            Err(error) => {
-                for (name, link) in links {
-                    object.program(name)?.detach(link).with_context(|| format!("detaching {name}"))?;
-                }
-                return Ok(Some(reason(&error)));
-            }
-        }
-    }
-    Ok(None)
+fn tcx(object: &mut Object, options: &Options) -> anyhow::Result<Result<[TcxLink; 2], String>> {
+    let [rx, tx] = programs(options.marks);
+    let mut link = |name: &str, egress: bool| {
+        let program = object.program(name)?.fd().with_context(|| format!("the program {name}"))?;
+        anyhow::Ok(TcxLink::new(program.as_fd(), options.ifindex, egress))
+    };
+    let links = (link(rx, false)?, link(tx, true)?);
+    Ok(match links {
+        (Ok(rx), Ok(tx)) => Ok([rx, tx]),
+        (Err(error), _) | (_, Err(error)) => Err(reason(&error)),
+    })
 }
 
 /// Why TCX does not do, in few words.
-fn reason(error: &ProgramError) -> String {
-    match error {
+fn reason(error: &io::Error) -> String {
+    match error.raw_os_error() {
         // A kernel before 6.6 does not know the kind of link.
-        ProgramError::SyscallError(call) if call.io_error.raw_os_error() == Some(libc::EINVAL) => {
-            "this kernel has none".to_owned()
-        }
-        ProgramError::SyscallError(call) => call.io_error.to_string(),
-        other => other.to_string(),
+        Some(libc::EINVAL) => "this kernel has none".to_owned(),
+        _ => error.to_string(),
     }
 }

@@ -34,40 +34,54 @@ pub(super) struct Clsact {
 }
 
 impl Clsact {
-    /// Prepares a device.
+    /// Prepares a device. A queueing discipline that another sampler has made is this one's too: the last to go takes
+    /// it away.
     ///
     /// # Errors
     ///
     /// The kernel's error.
     pub(super) fn new(netlink: Netlink, ifindex: u32) -> io::Result<Self> {
-        let created = netlink.add_clsact(ifindex)?;
+        let owner =
+            |filter: &Filter| is_ours(filter) && filter.name.as_deref().is_some_and(|name| name.ends_with(OWNER));
+        let created = netlink.add_clsact(ifindex)? || netlink.filters(ifindex)?.iter().any(owner);
         Ok(Self { netlink, ifindex, created, places: Vec::new() })
+    }
+
+    /// Whether all filters stand on the device still: one that was made anew under the same number has none. Where the
+    /// kernel does not tell they count as standing.
+    pub(super) fn stands(&self) -> bool {
+        let found = self.netlink.filters(self.ifindex);
+        let found = found.map(|filters| filters.iter().map(|filter| filter.place).collect::<Vec<_>>());
+        found.map_or(true, |found| self.places.iter().all(|place| found.contains(place)))
     }
 
     /// Adds a program by its descriptor.
     ///
     /// # Errors
     ///
-    /// The kernel's error: `EEXIST` if this process has one there already.
+    /// The kernel's error, and if others have taken every priority.
     pub(super) fn add(&mut self, egress: bool, program: u32) -> io::Result<()> {
         let maker = identity(std::process::id()).ok_or_else(|| io::Error::other("no /proc/self/stat"))?;
         let (direction, owner) = (if egress { "tx" } else { "rx" }, if self.created { OWNER } else { "" });
         let name = format!("{PREFIX}{direction}_{maker}{owner}");
-        let mut outcome = Err(io::Error::from_raw_os_error(libc::EINVAL));
         for priority in PRIORITIES {
             let place = Place { ifindex: self.ifindex, egress, priority, handle: handle(std::process::id()) };
-            outcome = self.netlink.add_filter(place, &name, program);
-            match &outcome {
+            match self.netlink.add_filter(place, &name, program) {
                 Ok(()) => {
                     self.places.push(place);
-                    break;
+                    return Ok(());
                 }
-                // Filters of another kind have this priority.
-                Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {}
-                Err(_) => break,
+                // Filters of another kind have this priority, or another sampler of this process has it.
+                Err(error) if matches!(error.raw_os_error(), Some(libc::EINVAL | libc::EEXIST)) => {}
+                Err(error) => return Err(error),
             }
         }
-        outcome
+        let [first, last] = [PRIORITIES.start(), PRIORITIES.end()];
+        let full = format!(
+            "other filters, or this process's own, have all priorities from {first} to {last} that the sampler takes; \
+             `tc filter show` names them, and to give up one of them makes room"
+        );
+        Err(io::Error::new(io::ErrorKind::AddrInUse, full))
     }
 }
 
@@ -118,20 +132,24 @@ pub(super) fn remove_leftovers(netlink: &Netlink, ifindex: Option<u32>) -> io::R
     Ok(removed)
 }
 
+/// Number and identity of the process that made a filter, if it was a sampler.
+fn maker(filter: &Filter) -> Option<(u32, &str)> {
+    let direction = if filter.place.egress { "tx_" } else { "rx_" };
+    let maker = filter.name.as_deref()?.strip_prefix(PREFIX)?.strip_prefix(direction)?;
+    let maker = maker.strip_suffix(OWNER).unwrap_or(maker);
+    let pid: u32 = maker.split('_').next()?.parse().ok()?;
+    Some((pid, maker))
+}
+
+/// Whether a filter is a sampler's that may live.
+fn is_ours(filter: &Filter) -> bool {
+    PRIORITIES.contains(&filter.place.priority)
+        && maker(filter).is_some_and(|(pid, _)| filter.place.handle == handle(pid))
+}
+
 /// Whether a filter is of our making and its maker dead. `identity` tells who a process is.
 fn is_leftover(filter: &Filter, identity: impl Fn(u32) -> Option<String>) -> bool {
-    let maker = || {
-        let direction = if filter.place.egress { "tx_" } else { "rx_" };
-        let maker = filter.name.as_deref()?.strip_prefix(PREFIX)?.strip_prefix(direction)?;
-        let maker = maker.strip_suffix(OWNER).unwrap_or(maker);
-        let pid: u32 = maker.split('_').next()?.parse().ok()?;
-        Some((pid, maker))
-    };
-    maker().is_some_and(|(pid, maker)| {
-        PRIORITIES.contains(&filter.place.priority)
-            && filter.place.handle == handle(pid)
-            && identity(pid).as_deref() != Some(maker)
-    })
+    is_ours(filter) && maker(filter).is_some_and(|(pid, maker)| identity(pid).as_deref() != Some(maker))
 }
 
 #[cfg(test)]

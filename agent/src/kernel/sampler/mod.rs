@@ -5,10 +5,17 @@
 
 mod attach;
 mod clsact;
+#[cfg(test)]
+mod crafted;
 mod interface;
+mod mapping;
 mod netlink;
 mod object;
+mod retransmissions;
 mod rings;
+mod tcx;
+mod totals;
+mod trial;
 
 use std::fmt;
 use std::io;
@@ -20,7 +27,11 @@ use analysis::series::DurationNs;
 pub(crate) use attach::Sampler;
 pub(crate) use interface::Interface;
 pub(crate) use netlink::Counters;
+pub(crate) use retransmissions::{Retransmissions, Traces};
 pub(crate) use rings::Rings;
+pub(crate) use trial::trial;
+
+use crate::host::roots::Roots;
 
 /// The lengths of a bucket that can be sampled.
 pub(crate) const INTERVALS: [DurationNs; 3] = [DurationNs(100_000), DurationNs(1_000_000), DurationNs(10_000_000)];
@@ -40,8 +51,25 @@ pub(crate) struct Options {
     pub(crate) clsact: bool,
     /// Whether received segments are looked up in their socket, to tell which may have been sent again.
     pub(crate) suspected: bool,
+    /// Whether flows are sketched: always, but where its cost is measured.
+    pub(crate) sketch: bool,
+    /// What is done about the mark of TCP segments that are sent again.
+    pub(crate) marks: Marks,
     /// The prefixes of the host's own region. Without any, bytes across regions are not measured.
     pub(crate) regions: Vec<Prefix>,
+}
+
+/// What is done about the mark of TCP segments that are sent again
+/// ([`RETRANSMIT_MARK`](agent_common::bucket::RETRANSMIT_MARK)).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Marks {
+    /// Nothing.
+    #[default]
+    Ignored,
+    /// Received ones are counted.
+    Counted,
+    /// The same, and it is set in what this host sends again: the only thing by which packets are changed.
+    Set,
 }
 
 /// A network prefix.
@@ -90,6 +118,34 @@ pub(crate) enum Slot {
     Read(Bucket),
     /// It was overwritten, or is being.
     Lost,
+}
+
+/// Attaches to the tracepoint of what TCP sends again, and detaches; whether it tells of attempts that failed.
+///
+/// # Errors
+///
+/// If the kernel has no such tracepoint, or refuses.
+pub(crate) fn try_retransmissions(roots: &Roots) -> anyhow::Result<bool> {
+    Ok(Retransmissions::attach(roots)?.read()?.failures)
+}
+
+/// How many programs on this host mark what TCP sends again, whoever loaded them.
+///
+/// # Errors
+///
+/// If the kernel does not tell its programs: that needs CAP_SYS_ADMIN.
+pub(crate) fn marking_programs() -> anyhow::Result<usize> {
+    let mut found = 0;
+    for program in aya::programs::loaded_programs() {
+        match program {
+            Ok(program) => found += usize::from(program.name_as_str() == Some(object::MARKING)),
+            // One that went meanwhile.
+            Err(aya::programs::ProgramError::SyscallError(error))
+                if error.io_error.raw_os_error() == Some(libc::ENOENT) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(found)
 }
 
 /// Removes the clsact filters that samplers whose process is dead have left on devices of the network namespace of the

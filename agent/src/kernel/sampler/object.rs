@@ -12,17 +12,32 @@ use aya::{Ebpf, EbpfLoader};
 
 use super::super::btf::Btf;
 use super::super::sys::{self, ProgramAccount};
-use super::{Options, Prefix};
+use super::{Marks, Options, Prefix};
 use crate::host::kernel::cpu_numbers;
 use crate::host::roots::Roots;
 
 /// The sampler's kernel side as it was built with this program; empty if it was built without.
 static OBJECT: &[u8] = aya::include_bytes_aligned!(env!("FABRICSCOPE_BURSTS"));
 
-/// The programs, by direction.
-pub(super) const PROGRAMS: [&str; 2] = ["fs_sampler_rx", "fs_sampler_tx"];
+/// The program that marks what TCP sends again, in place of the one that only counts.
+pub(super) const MARKING: &str = "fs_sampler_mark";
 
-const _: () = assert!(PROGRAMS.len() == direction::COUNT as usize);
+/// The programs, by direction.
+pub(super) fn programs(marks: Marks) -> [&'static str; direction::COUNT as usize] {
+    ["fs_sampler_rx", if marks == Marks::Set { MARKING } else { "fs_sampler_tx" }]
+}
+
+/// The object's bytes.
+///
+/// # Errors
+///
+/// If this program was built without the kernel side.
+pub(super) fn object() -> anyhow::Result<&'static [u8]> {
+    if OBJECT.is_empty() {
+        bail!("this fabricscope was built without its kernel side; run `cargo xtask setup` and build it again");
+    }
+    Ok(OBJECT)
+}
 
 /// How many CPUs have what.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,18 +75,19 @@ impl Object {
     ///
     /// If this program was built without the kernel side, or the kernel refuses a map or a program.
     pub(super) fn load(options: &Options, roots: &Roots, cpus: Cpus, link_header: u32) -> anyhow::Result<Self> {
-        if OBJECT.is_empty() {
-            bail!("this fabricscope was built without its kernel side; run `cargo xtask setup` and build it again");
-        }
         let suspected = u32::from(options.suspected);
         let out_of_order = if options.suspected { out_of_order(roots) } else { UNKNOWN };
+        let sketched = u32::from(options.sketch);
+        let marked = u32::from(options.marks != Marks::Ignored);
         let regional = u32::from(!options.regions.is_empty());
         let prefixes = u32::try_from(options.regions.len()).context("too many prefixes")?.max(1);
         let mut ebpf = EbpfLoader::new()
             .map_max_entries("REGIONS", prefixes)
             .override_global(constant::REGIONAL, &regional, true)
             .override_global(constant::SUSPECTED, &suspected, true)
+            .override_global(constant::SKETCHED, &sketched, true)
             .override_global(constant::OUT_OF_ORDER, &out_of_order, true)
+            .override_global(constant::MARKED, &marked, true)
             .map_max_entries("RINGS", direction::COUNT * cpus.rings * options.slots)
             .map_max_entries("TOTALS", direction::COUNT * cpus.totals)
             .override_global(constant::INTERVAL, &options.interval.0, true)
@@ -79,9 +95,9 @@ impl Object {
             .override_global(constant::RINGS, &cpus.rings, true)
             .override_global(constant::CPUS, &cpus.totals, true)
             .override_global(constant::LINK_HEADER, &link_header, true)
-            .load(OBJECT)
+            .load(object()?)
             .context("making the BPF maps (this needs root, or CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN)")?;
-        for name in PROGRAMS {
+        for name in programs(options.marks) {
             let loaded = program(&mut ebpf, name)?.load();
             loaded.map_err(short).with_context(|| format!("loading the program {name}"))?;
         }
@@ -146,7 +162,7 @@ fn out_of_order(roots: &Roots) -> u32 {
 }
 
 /// The kernel's error with what its verifier says at the end, instead of all that it says.
-fn short(error: ProgramError) -> anyhow::Error {
+pub(super) fn short(error: ProgramError) -> anyhow::Error {
     match error {
         ProgramError::LoadError { io_error, verifier_log } => {
             sys::with_log(io_error, verifier_log.to_string().as_bytes()).into()

@@ -1,25 +1,22 @@
-//! The maps of a device as this process sees them: mapped for reading, no system call to read a bucket.
+//! The rings of a device: mapped for reading, no system call to read a bucket.
 
 use std::io;
-use std::num::NonZeroUsize;
-use std::os::fd::{AsRawFd as _, BorrowedFd};
-use std::ptr::NonNull;
+use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 
-use agent_common::bucket::{Bucket, NO_SEQUENCE, Totals, direction, place};
+use agent_common::bucket::{Bucket, NO_SEQUENCE, direction, place};
 use analysis::series::DurationNs;
 
 use super::Slot;
+use super::mapping::{Mapping, copy};
 
-/// Words of an entry: buckets and totals are of one size.
+/// Words of a bucket.
 const WORDS: usize = size_of::<Bucket>() / size_of::<u64>();
-
-const _: () = assert!(size_of::<Totals>() == size_of::<Bucket>());
 
 /// The rings of a device: for each direction and CPU one.
 #[derive(Debug)]
 pub(crate) struct Rings {
-    entries: Mapping,
+    entries: Mapping<WORDS>,
     count: u32,
     slots: u32,
     interval: DurationNs,
@@ -99,10 +96,6 @@ fn number(entry: &[AtomicU64; WORDS]) -> u64 {
     number.load(Ordering::Acquire)
 }
 
-fn copy(entry: &[AtomicU64; WORDS]) -> [u64; WORDS] {
-    entry.each_ref().map(|word| word.load(Ordering::Relaxed))
-}
-
 /// The fields of a bucket, whose layout is `#[repr(C)]` without padding: in this
 /// machine's byte order.
 fn bucket(words: [u64; WORDS]) -> Bucket {
@@ -141,90 +134,6 @@ fn halves(word: u64) -> [u32; 2] {
 fn quarters(word: u64) -> [u16; 4] {
     let [a, b, c, d, e, f, g, h] = word.to_ne_bytes();
     [[a, b], [c, d], [e, f], [g, h]].map(u16::from_ne_bytes)
-}
-
-/// The totals of both directions, summed over CPUs.
-#[derive(Debug)]
-pub(super) struct TotalsMap {
-    entries: Mapping,
-    /// Entries of one direction: one for each CPU that can ever be there.
-    cpus: u32,
-}
-
-impl TotalsMap {
-    /// Maps the totals. `cpus` is the number that the map was made for.
-    ///
-    /// # Errors
-    ///
-    /// If the kernel does not map it.
-    pub(super) fn map(map: BorrowedFd<'_>, cpus: u32) -> io::Result<Self> {
-        Ok(Self { entries: Mapping::new(map, (direction::COUNT * cpus) as usize)?, cpus })
-    }
-
-    /// Received and sent. Each number is exact; they are not all of one instant while packets pass.
-    pub(super) fn read(&self) -> [Totals; 2] {
-        [direction::RX, direction::TX].map(|direction| {
-            let entries = (0..self.cpus).filter_map(|cpu| self.entries.entry(direction * self.cpus + cpu));
-            entries.map(copy).fold(Totals::default(), add)
-        })
-    }
-}
-
-fn add(sum: Totals, words: [u64; WORDS]) -> Totals {
-    let [skbs, skb_bytes, segments, wire_bytes, unparsed, no_ring, rotations, retransmit_bytes] = words;
-    Totals {
-        skbs: sum.skbs + skbs,
-        skb_bytes: sum.skb_bytes + skb_bytes,
-        segments: sum.segments + segments,
-        wire_bytes: sum.wire_bytes + wire_bytes,
-        unparsed: sum.unparsed + unparsed,
-        no_ring: sum.no_ring + no_ring,
-        rotations: sum.rotations + rotations,
-        retransmit_bytes: sum.retransmit_bytes + retransmit_bytes,
-    }
-}
-
-/// An array map of 64-byte values, mapped for reading.
-#[derive(Debug)]
-struct Mapping {
-    start: NonNull<[AtomicU64; WORDS]>,
-    entries: usize,
-    bytes: NonZeroUsize,
-}
-
-// SAFETY: the memory is only read, by atomic loads, and stays mapped until the value is dropped, by whichever thread.
-unsafe impl Send for Mapping {}
-// SAFETY: as above.
-unsafe impl Sync for Mapping {}
-
-impl Mapping {
-    fn new(map: BorrowedFd<'_>, entries: usize) -> io::Result<Self> {
-        let bytes = entries.checked_mul(size_of::<Bucket>()).and_then(NonZeroUsize::new);
-        let bytes = bytes.ok_or_else(|| io::Error::from(io::ErrorKind::InvalidInput))?;
-        // SAFETY: a new mapping wherever the kernel finds room; it touches no memory of ours.
-        let start = unsafe {
-            libc::mmap(std::ptr::null_mut(), bytes.get(), libc::PROT_READ, libc::MAP_SHARED, map.as_raw_fd(), 0)
-        };
-        if start == libc::MAP_FAILED {
-            return Err(io::Error::last_os_error());
-        }
-        let start = NonNull::new(start.cast()).ok_or_else(|| io::Error::from(io::ErrorKind::AddrNotAvailable))?;
-        Ok(Self { start, entries, bytes })
-    }
-
-    fn entry(&self, index: u32) -> Option<&[AtomicU64; WORDS]> {
-        let index = usize::try_from(index).ok().filter(|index| *index < self.entries)?;
-        // SAFETY: the mapping has this many entries of this size, begins at a page, and lives as long as `self`; the
-        // kernel side writes it while it is read, which is what atomics are for.
-        Some(unsafe { self.start.add(index).as_ref() })
-    }
-}
-
-impl Drop for Mapping {
-    fn drop(&mut self) {
-        // SAFETY: what `new` mapped, once; no reference into it outlives `self`.
-        unsafe { libc::munmap(self.start.as_ptr().cast(), self.bytes.get()) };
-    }
 }
 
 #[cfg(test)]
@@ -311,21 +220,5 @@ mod tests {
         assert_eq!(found.roce_nak_other, half(std::mem::offset_of!(Bucket, roce_nak_other)));
         assert_eq!(found.roce_retries, half(std::mem::offset_of!(Bucket, roce_retries)));
         assert_eq!(found.roce_packets, half(std::mem::offset_of!(Bucket, roce_packets)));
-    }
-
-    #[test]
-    fn totals_are_summed_over_cpus() {
-        let sum = [[1, 2, 3, 4, 5, 6, 7, 8], [10, 20, 30, 40, 50, 60, 70, 80]].into_iter().fold(Totals::default(), add);
-        let expected = Totals {
-            skbs: 11,
-            skb_bytes: 22,
-            segments: 33,
-            wire_bytes: 44,
-            unparsed: 55,
-            no_ring: 66,
-            rotations: 77,
-            retransmit_bytes: 88,
-        };
-        assert_eq!(sum, expected);
     }
 }

@@ -5,7 +5,9 @@ use std::time::{Duration, Instant};
 
 use super::*;
 use crate::counters::catalogue::{self, Source};
-use crate::counters::readout::{Kind as OfDevice, Place, Readout, Series, Subject};
+use crate::counters::netlink::devlink::Reporter;
+use crate::counters::readout::{Further, Kind as OfDevice, Place, Readout, Series, Subject};
+use crate::counters::relations::Relations;
 
 /// A page with the counters of so many RDMA devices, each with a network device.
 pub(super) fn page_of_counters(metrics: &mut Metrics, latest: &Latest, devices: u32) -> String {
@@ -51,6 +53,19 @@ pub(super) fn all_counters(devices: u32) -> Latest {
             .collect(),
         durations: vec![(Source::Counters, Duration::from_millis(2))],
         counters: 0,
+        further: Further {
+            reporters: vec![Reporter {
+                bus: "pci".to_owned(),
+                device: "0000:3b:00.0".to_owned(),
+                port: None,
+                name: "fw".to_owned(),
+                healthy: Some(true),
+                errors: 1,
+                recoveries: 1,
+                dumped_ns: Some(1),
+            }],
+            ..Further::default()
+        },
     };
     for index in 0..devices {
         for (kind, device) in [(OfDevice::Rdma, format!("mlx5_{index}")), (OfDevice::Netdev, format!("eth{index}"))] {
@@ -62,6 +77,7 @@ pub(super) fn all_counters(devices: u32) -> Latest {
                 priorities: Some(0b1000),
                 quarantined: Some(("errors".to_owned(), Duration::from_secs(1))),
                 failures: vec![("einval", 1)],
+                relations: Relations::default(),
             });
             let port = (kind == OfDevice::Rdma).then_some(1);
             let place = Arc::new(Place { kind, device, port });

@@ -63,6 +63,7 @@ pub(crate) fn status_to_wire(status: &Status) -> v1::GetStatusResponse {
         losses: status.lost.iter().map(Into::into).collect(),
         devices: status.devices.iter().map(Into::into).collect(),
         idle: status.idle.clone(),
+        notes: status.notes.clone(),
     }
 }
 
@@ -77,6 +78,7 @@ impl TryFrom<v1::GetStatusResponse> for AgentStatus {
             hooks_wanted: wire.hooks_wanted,
             degraded: wire.degraded,
             idle: wire.idle,
+            notes: wire.notes,
             calls: wire.calls,
             failures: wire.failures,
             probes: wire.probe_rejections,

@@ -148,6 +148,8 @@ pub(crate) fn series_from_wire(wire: v1::Samples) -> Result<Series> {
     Ok(Series {
         host: wire.host,
         boot_id: wire.boot_id,
+        // An agent does not know it.
+        rack: String::new(),
         netdev: wire.netdev,
         interval: DurationNs(wire.interval_ns),
         line_rate: wire.line_rate_bps.map(BitsPerSecond),
@@ -219,6 +221,7 @@ mod tests {
         Series {
             host: "gpu-17".into(),
             boot_id: "b00t".into(),
+            rack: String::new(),
             netdev: "eth0".into(),
             interval: DurationNs(1_000_000),
             line_rate: Some(BitsPerSecond(100_000_000_000)),

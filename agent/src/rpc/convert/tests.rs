@@ -146,6 +146,7 @@ fn hooks_come_back_in_every_state() {
 pub(in crate::rpc) fn status() -> Status {
     let port = RdmaPort { number: 1, state: Some("ACTIVE".to_owned()), ..RdmaPort::default() };
     Status {
+        notes: vec!["packets are changed".to_owned()],
         netdevs: Vec::new(),
         info: info(),
         uptime: Duration::from_millis(1_500),

@@ -4,11 +4,15 @@ use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
+use std::thread::JoinHandle;
 
 use anyhow::{Context as _, Result, ensure};
 
 use crate::bench::counters::Running;
 use crate::runner::{output, run, target, workspace};
+
+/// Lines that are kept of what a program says.
+const SAID: usize = 16;
 
 /// The right end's address.
 pub(super) const RIGHT: &str = "10.77.0.2";
@@ -98,8 +102,9 @@ impl Pair {
 pub(super) struct Beside {
     pub(super) running: Running,
     /// Its end is what the tool waits for.
-    #[expect(dead_code, reason = "held open")]
     input: Option<ChildStdin>,
+    /// What it says after it was ready.
+    said: JoinHandle<Vec<String>>,
 }
 
 impl Beside {
@@ -120,8 +125,27 @@ impl Beside {
         let running = Running(child);
         let ready = lines.by_ref().map_while(Result::ok).any(|line| line.contains(word));
         ensure!(ready, "{line} ended before it said {word:?}");
-        // What else it says is taken, so that it is never held up.
-        std::thread::spawn(move || lines.for_each(drop));
-        Ok(Self { running, input })
+        // What else it says is taken, so that it is never held up: the last of it, which is what it ends with.
+        let said = std::thread::spawn(move || {
+            lines.map_while(Result::ok).fold(Vec::new(), |mut said: Vec<String>, line| {
+                if said.len() >= SAID {
+                    said.remove(0);
+                }
+                said.push(line);
+                said
+            })
+        });
+        Ok(Self { running, input, said })
+    }
+
+    /// Closes its input, which ends the tool. What it said last.
+    ///
+    /// # Errors
+    /// When it cannot be waited for.
+    pub(super) fn end(self) -> Result<Vec<String>> {
+        let Self { mut running, input, said } = self;
+        drop(input);
+        running.0.wait().context("wait for the tool")?;
+        Ok(said.join().unwrap_or_default())
     }
 }
