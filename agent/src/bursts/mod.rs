@@ -10,6 +10,7 @@ pub(crate) mod drain;
 pub(crate) mod fake;
 pub(crate) mod file;
 pub(crate) mod follow;
+pub(crate) mod kept;
 pub(crate) mod recorder;
 pub(crate) mod run;
 pub(crate) mod sessions;

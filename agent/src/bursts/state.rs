@@ -114,15 +114,15 @@ impl Bursts {
             self.tell(&devices);
             self.devices = devices;
         }
-        for read in &update.reads {
-            if let Some(recorder) = &self.recorder {
-                recorder.push(&read.series);
-            }
+        for read in update.reads {
             let name = self.account_name(&read.series.netdev);
             let account = self.accounts.entry(name).or_default();
             account.take(&read.series, read.totals.as_ref(), self.threshold, &mut self.sizes);
             if read.last {
                 account.end();
+            }
+            if let Some(recorder) = &self.recorder {
+                recorder.push(read.series);
             }
         }
     }

@@ -5,6 +5,7 @@ use std::io::{self, IsTerminal as _, Write};
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use analysis::burst::Share;
@@ -15,6 +16,7 @@ use tokio::time::timeout;
 use tracing::level_filters::LevelFilter;
 
 use super::bursts::show::with_plot;
+use crate::bursts::clock::HostClocks;
 use crate::bursts::device::Origin;
 use crate::bursts::recorder::{self, Recorder};
 use crate::bursts::sessions::{KernelHost, Sessions};
@@ -22,6 +24,7 @@ use crate::bursts::state::{Bursts as State, Retraced};
 use crate::config::bursts::Bursts;
 use crate::config::{Config, limits, time};
 use crate::counters::collector::Collector;
+use crate::counters::fast::{self, Sampler};
 use crate::counters::kernel::Kernel;
 use crate::counters::service::Service;
 use crate::daemon::handle::Info;
@@ -109,9 +112,11 @@ async fn serve<S: Source>(
     announce(&source, &info);
     let bursts = config.bursts.as_ref().and_then(|wish| sampling(wish, &config, &info));
     let counters = counters(&config).context("starting to read NIC and RDMA counters")?;
+    let recorder = bursts.as_ref().and_then(|sampling| sampling.bursts.recorder.clone());
+    let fast = fast(&config, &info, recorder).context("starting to sample counters")?;
     let recorder = bursts.as_ref().and_then(|sampling| sampling.bursts.recorder.clone()).filter(|_| args.summary);
     let threshold = config.bursts.as_ref().map(|bursts| bursts.threshold).unwrap_or_default();
-    let setup = Setup { source, config, bursts, info, log, summary, counters, run_for: args.run_for, signals };
+    let setup = Setup { source, config, bursts, info, log, summary, counters, fast, run_for: args.run_for, signals };
     let (daemon, handle, asker) = Daemon::new(setup);
     if let Some(listener) = listener {
         tokio::spawn(http::serve(listener, asker));
@@ -151,6 +156,26 @@ fn counters(config: &Config) -> io::Result<Option<Service>> {
     Service::start(collector, &config.roots, config.counters_every).map(Some)
 }
 
+/// The sampler of counters, if any are to be sampled fast and there is a recorder for them.
+fn fast(config: &Config, info: &Info, recorder: Option<Arc<Recorder>>) -> io::Result<Option<fast::service::Service>> {
+    let (choice, interval) = config.counters_fast.clone();
+    let Some(recorder) = recorder.filter(|_| !choice.is_empty()) else { return Ok(None) };
+    let wish = fast::Wish {
+        roots: config.roots.clone(),
+        filter: config.counters_filter.clone(),
+        choice,
+        interval,
+        origin: origin(info),
+    };
+    let sampler = Sampler::new(wish, Box::new(Kernel::new()?), HostClocks);
+    fast::service::Service::start(sampler, move |piece| recorder.push(piece)).map(Some)
+}
+
+/// The host, as it stands in samples.
+fn origin(info: &Info) -> Origin {
+    Origin { host: info.host.clone().unwrap_or_default(), boot_id: info.boot_id.clone().unwrap_or_default() }
+}
+
 /// The socket's folder. One that was not there goes with the agent; systemd makes and removes its own.
 #[derive(Debug)]
 struct Folder(Option<PathBuf>);
@@ -180,8 +205,7 @@ impl Drop for Folder {
 
 /// Starts the burst sampler. The agent runs without it if that fails.
 fn sampling(wish: &Bursts, config: &Config, info: &Info) -> Option<Sampling> {
-    let origin =
-        Origin { host: info.host.clone().unwrap_or_default(), boot_id: info.boot_id.clone().unwrap_or_default() };
+    let origin = origin(info);
     let host = KernelHost { sysfs: config.roots.sysfs.clone() };
     match Sessions::start(wish.wish.clone(), origin, Box::new(host)) {
         Ok((sessions, updates)) => {

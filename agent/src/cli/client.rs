@@ -3,10 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use analysis::series::{DurationNs, Series};
+use analysis::series::DurationNs;
 use anyhow::Context as _;
 use tokio::runtime::Runtime;
 
+use crate::bursts::kept::Kept;
 use crate::daemon::handle::Filter;
 use crate::kernel::state::HookState;
 use crate::rpc::client::{Client, ClientError, Events, Seen};
@@ -94,9 +95,14 @@ impl Agent {
         self.runtime.block_on(self.client.hooks())
     }
 
-    /// The last samples of one network device, or of all.
-    pub(crate) fn samples(&mut self, netdev: Option<&str>, last: DurationNs) -> Result<Vec<Series>, ClientError> {
-        self.runtime.block_on(self.client.samples(netdev, last))
+    /// The last samples of one network device, or of all; of its counters too if `counters`.
+    pub(crate) fn samples(
+        &mut self,
+        netdev: Option<&str>,
+        last: DurationNs,
+        counters: bool,
+    ) -> Result<Vec<Kept>, ClientError> {
+        self.runtime.block_on(self.client.samples(netdev, last, counters))
     }
 
     /// Events from now on: what happens after this returns is seen.

@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use super::bursts::{self, Bursts};
 use super::raw::{Entry, Raw, Value};
-use super::{Problem, time};
+use super::{Problem, limits, time};
+use crate::counters::fast::{Choice, choice};
 use crate::counters::filter::{Filter, Patterns};
 use crate::host::roots::Roots;
 
@@ -54,6 +55,8 @@ pub(crate) struct Config {
     pub(crate) counters_every: Duration,
     /// Of which devices and drivers.
     pub(crate) counters_filter: Filter,
+    /// Which of them are sampled fast, and how often.
+    pub(crate) counters_fast: (Choice, Duration),
     /// Where `/metrics` is served; `None` if nowhere.
     pub(crate) metrics: Option<SocketAddr>,
     /// The Unix socket for the command line; `None` if there is none.
@@ -85,7 +88,13 @@ pub(super) const DAY: Duration = Duration::from_secs(24 * 3600);
 /// Checks everything; the answer is a configuration or every problem there is.
 pub(super) fn check(raw: Raw) -> Result<Config, Vec<Problem>> {
     let mut reader = Reader::new(raw);
+    let fast = reader.raw.entries.get("counters.fast").map(|entry| entry.line);
     let config = config(&mut reader);
+    if !config.counters_fast.0.is_empty() && (config.bursts.is_none() || !config.counters) {
+        let text = "counters.fast needs counters.enabled and bursts.enabled: its samples go where those of bursts do; \
+                    bursts.netdevs = [\"!*\"] samples no device's traffic";
+        reader.raw.problems.push(Problem { line: fast, text: text.to_owned() });
+    }
     let problems = reader.finish();
     if problems.is_empty() { Ok(config) } else { Err(problems) }
 }
@@ -125,6 +134,7 @@ fn config(reader: &mut Reader) -> Config {
             drivers: reader.patterns("counters.drivers"),
             ports: Vec::new(),
         },
+        counters_fast: fast(reader),
         log_failures: reader.switch("log.failures", true),
         fold_window: reader.duration("log.fold_window", SECOND * 60, SECOND..=DAY),
         statistics_window: reader.duration("statistics.window", SECOND, Duration::ZERO..=SECOND * 60),
@@ -134,6 +144,14 @@ fn config(reader: &mut Reader) -> Config {
             window: reader.duration("quarantine.window", SECOND * 60, SECOND..=DAY),
         },
     }
+}
+
+/// What is sampled fast, and how often.
+fn fast(reader: &mut Reader) -> (Choice, Duration) {
+    let words = reader.list("counters.fast", limits::FAST_WORDS, &choice::want(), |text| text.parse().ok());
+    let millisecond = Duration::from_millis(1);
+    let every = reader.duration("counters.fast_interval", millisecond * 10, millisecond..=SECOND);
+    (Choice(words), every)
 }
 
 /// Takes one key after the other out of a file; what is left over at the end is unknown.

@@ -220,6 +220,9 @@ pub(crate) const SERIES_GIDS: usize = 40;
 /// Series of the objects that devices hold, and as many of their limits; those over it are left out and counted as such.
 pub(crate) const SERIES_RESOURCES: usize = 60;
 
+/// Sources of fast samples with series of their own; further ones are left out and counted as such.
+pub(crate) const SERIES_FAST: usize = 20;
+
 /// Series of health events; those over it are counted under `event="other"`.
 pub(crate) const SERIES_HEALTH: usize = 64;
 
@@ -287,8 +290,50 @@ pub(crate) const RECORDER_END: Duration = Duration::from_secs(3);
 
 const _: () = assert!(PIECE_SAMPLES <= FILE_SAMPLES && FILE_SAMPLES <= SAMPLES_PER_FILE);
 
+/// Counters of one source that are sampled fast; further ones are left out and named.
+pub(crate) const COUNTER_COLUMNS: usize = 256;
+
+/// Sources of fast samples; further ones are left out and named.
+pub(crate) const FAST_SOURCES: usize = 64;
+
+/// Groups and names of counters in one list of the configuration.
+pub(crate) const FAST_WORDS: usize = 64;
+
+/// Fast readings of all sources together take at most one in so many parts of their thread's time.
+pub(crate) const FAST_SHARE: u32 = 4;
+
+/// Readings one after the other that take too long, until their source is read more seldom.
+pub(crate) const FAST_SLOW_READINGS: u32 = 3;
+
+/// The slowest pace of a source that was to be read fast.
+pub(crate) const FAST_SLOWEST: Duration = Duration::from_secs(8);
+
+/// How long a source has to be quick again until it is read faster; twice as long each time …
+pub(crate) const FAST_CALM: Duration = Duration::from_secs(5);
+
+/// … up to this.
+pub(crate) const FAST_CALM_MAX: Duration = Duration::from_secs(160);
+
+/// How often fast samples go to the recorder, and how often it is looked whether devices have changed.
+pub(crate) const FAST_FLUSH: Duration = Duration::from_millis(200);
+
+/// How long a source that fails is left alone at first; twice as long each time …
+pub(crate) const FAST_REST: Duration = Duration::from_secs(1);
+
+/// … up to this.
+pub(crate) const FAST_REST_MAX: Duration = Duration::from_secs(64);
+
+/// How long ending waits for the reading that is under way.
+pub(crate) const FAST_END: Duration = Duration::from_secs(2);
+
+/// Values of counters in one file: 256 MiB once read.
+pub(crate) const COUNTER_CELLS: u64 = 1 << 25;
+
 /// Samples that one command reads from all its files: more than an hour of 1 ms, 832 MiB.
 pub(crate) const SHOWN_SAMPLES: usize = 1 << 22;
+
+/// Counters in the text of `bursts show`; JSON has them all.
+pub(crate) const SHOWN_COUNTERS: usize = 12;
 
 /// Pairs of devices in a table; JSON has them all.
 pub(crate) const SHOWN_PAIRS: usize = 20;

@@ -121,3 +121,19 @@ fn a_file_that_cannot_be_read_says_so() {
     assert_eq!(error.lines().count(), 2);
     assert!(error.lines().all(|line| line.starts_with(&file.display().to_string())), "{error}");
 }
+
+#[test]
+fn counters_to_sample_fast_are_chosen_by_group_and_name() {
+    let config = Config::parse("[counters]\nfast = ['pause', 'rdma_cnp_sent_packets']\nfast_interval = '1ms'").unwrap();
+    let (choice, every) = config.counters_fast;
+    assert_eq!((choice, every), ("pause rdma_cnp_sent_packets".parse().unwrap(), Duration::from_millis(1)));
+    let (choice, every) = Config::parse("").unwrap().counters_fast;
+    assert!(choice.is_empty() && every == Duration::from_millis(10), "off by default");
+    let found = Config::parse("[counters]\nfast = ['pauses']\nfast_interval = '100us'").unwrap_err();
+    let texts: Vec<_> = found.iter().map(|problem| (problem.line, problem.text.as_str())).collect();
+    assert_eq!(texts.len(), 2, "all at once: {texts:?}");
+    assert!(texts[0].1.contains("\"pauses\" is not understood; write groups (traffic, pause"), "{texts:?}");
+    assert!(texts[1].1.contains("from 1ms to 1s"), "{texts:?}");
+    let found = Config::parse("bursts.enabled = false\ncounters.fast = ['pause']").unwrap_err();
+    assert!(found.len() == 1 && found[0].line == Some(2) && found[0].text.contains("bursts.enabled"), "{found:?}");
+}

@@ -33,8 +33,8 @@ pub(super) struct Counter {
 }
 
 /// Where a block's numbers come from.
-#[derive(Debug)]
-enum From {
+#[derive(Clone, Debug)]
+pub(super) enum From {
     /// A file each.
     Files(PathBuf),
     /// All at once.
@@ -155,7 +155,7 @@ impl Counter {
 }
 
 /// Opens a regular file; a pipe in its place does not hold anybody up.
-fn open(path: &Path) -> Result<File, Failure> {
+pub(super) fn open(path: &Path) -> Result<File, Failure> {
     let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(path);
     let file = file.map_err(|error| Failure::of(&error))?;
     match file.metadata() {
@@ -217,6 +217,16 @@ impl Block {
             (found.is_some() || all).then(|| Counter::new(name, found))
         });
         self.counters.extend(counters);
+    }
+
+    /// Where its numbers come from, and whose names they have.
+    pub(super) fn origin(&self) -> (&From, Driver) {
+        (&self.from, self.driver)
+    }
+
+    /// The names of its counters, as far as they are known.
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+        self.counters.iter().map(|counter| counter.name.as_str())
     }
 
     /// Whether anything may be read here at all.
@@ -371,7 +381,7 @@ impl Block {
 }
 
 /// In the row's unit; seconds as microseconds.
-fn scaled(value: u64, found: &Found) -> u64 {
+pub(super) fn scaled(value: u64, found: &Found) -> u64 {
     match found.name.scale {
         Scale::Words => value.saturating_mul(4),
         Scale::One if found.row.unit == super::catalogue::Unit::Seconds => value.saturating_mul(1_000_000),

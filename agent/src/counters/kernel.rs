@@ -67,6 +67,10 @@ impl Statistics for Kernel {
         self.ethtool.values(netdev)
     }
 
+    fn latest<'a>(&self, netdev: &str, buffer: &'a mut Vec<u64>) -> io::Result<&'a [u64]> {
+        self.ethtool.latest(netdev, buffer)
+    }
+
     fn rdma_index(&self, device: &str, node_guid: u64) -> Option<u32> {
         let devices = self.rdma.as_ref()?.devices().ok()?;
         let same = devices.into_iter().find(|found| found.name == device && found.node_guid == node_guid);

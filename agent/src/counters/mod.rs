@@ -9,6 +9,7 @@ pub(crate) mod catalogue;
 pub(crate) mod collector;
 mod device;
 mod discover;
+pub(crate) mod fast;
 pub(crate) mod filter;
 pub(crate) mod findings;
 pub(crate) mod kernel;
@@ -17,6 +18,7 @@ mod namespaces;
 pub(crate) mod netlink;
 pub(crate) mod rates;
 pub(crate) mod readout;
+pub(crate) mod recorded;
 pub(crate) mod relations;
 pub(crate) mod service;
 #[cfg(test)]
@@ -59,6 +61,16 @@ pub(crate) trait Statistics: Send {
     ///
     /// As for the names.
     fn values(&self, netdev: &str) -> io::Result<Vec<u64>>;
+
+    /// Their values, in a buffer that is used again and again.
+    ///
+    /// # Errors
+    ///
+    /// As for the names.
+    fn latest<'a>(&self, netdev: &str, buffer: &'a mut Vec<u64>) -> io::Result<&'a [u64]> {
+        *buffer = self.values(netdev)?;
+        Ok(buffer)
+    }
 
     /// The number of the RDMA device of this name, if it is the one with this GUID.
     fn rdma_index(&self, device: &str, node_guid: u64) -> Option<u32>;

@@ -5,10 +5,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
-use analysis::series::{DurationNs, Series};
+use analysis::series::DurationNs;
 use tokio::sync::{mpsc, oneshot};
 
 use super::findings::Firing;
+use crate::bursts::kept::Kept;
 use crate::bursts::state::Live;
 use crate::config::limits;
 use crate::event::{Event, Failure};
@@ -38,8 +39,10 @@ pub(crate) struct Samples {
     pub(crate) netdev: Option<String>,
     /// How far to go back.
     pub(crate) last: DurationNs,
-    /// One series a device.
-    pub(crate) answer: oneshot::Sender<Result<Vec<Series>, Refused>>,
+    /// Those of counters too.
+    pub(crate) counters: bool,
+    /// One piece for each device and source.
+    pub(crate) answer: oneshot::Sender<Result<Vec<Kept>, Refused>>,
 }
 
 /// A request for events.
@@ -263,9 +266,14 @@ impl Handle {
         self.ask(Command::ListHooks).await
     }
 
-    /// The last samples of one network device, or of all.
-    pub(crate) async fn samples(&self, netdev: Option<String>, last: DurationNs) -> Result<Vec<Series>, Refused> {
-        self.ask(|answer| Command::Samples(Samples { netdev, last, answer })).await?
+    /// The last samples of one network device, or of all; of its counters too if `counters`.
+    pub(crate) async fn samples(
+        &self,
+        netdev: Option<String>,
+        last: DurationNs,
+        counters: bool,
+    ) -> Result<Vec<Kept>, Refused> {
+        self.ask(|answer| Command::Samples(Samples { netdev, last, counters, answer })).await?
     }
 
     /// Events from now on. The stream ends when the agent does; dropping the receiver ends the watch.

@@ -16,6 +16,7 @@ use super::{Flow, Input, Inputs, http};
 use crate::bursts::sessions::{Sessions, Update};
 use crate::bursts::state::Bursts;
 use crate::config::{Config, limits};
+use crate::counters::fast;
 use crate::counters::service::Service;
 use crate::kernel::readable;
 use crate::log::Log;
@@ -47,6 +48,8 @@ pub(crate) struct Setup<S> {
     pub(crate) summary: Option<Summary>,
     /// NIC and RDMA counters, if they are read.
     pub(crate) counters: Option<Service>,
+    /// Counters that are sampled fast, if any.
+    pub(crate) fast: Option<fast::service::Service>,
     /// Ends by itself after this time.
     pub(crate) run_for: Option<Duration>,
     /// Signals that end it, by name.
@@ -81,6 +84,7 @@ impl<S: Source> Daemon<S> {
             log: setup.log,
             summary: setup.summary,
             counters: setup.counters,
+            fast: setup.fast,
             commands_refused,
             scrapes_refused,
         });

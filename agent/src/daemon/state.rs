@@ -15,8 +15,10 @@ use super::source::Source;
 use super::summary::Summary;
 use super::watchers::Watchers;
 use super::{Flow, Input, Scrape};
+use crate::bursts::kept::Kept;
 use crate::bursts::state::Bursts;
 use crate::config::{Config, limits};
+use crate::counters::fast;
 use crate::counters::findings::board::Change;
 use crate::counters::service::Service;
 use crate::event::Event;
@@ -39,6 +41,8 @@ struct Taken {
 pub(super) struct State<S> {
     pub(super) source: S,
     config: Config,
+    /// Ends before the recorder does, to which it gives what it has.
+    fast: Option<fast::service::Service>,
     bursts: Option<Bursts>,
     info: Info,
     started: Instant,
@@ -73,6 +77,7 @@ pub(super) struct Parts<S> {
     pub(super) log: Log,
     pub(super) summary: Option<Summary>,
     pub(super) counters: Option<Service>,
+    pub(super) fast: Option<fast::service::Service>,
     pub(super) commands_refused: Arc<AtomicU64>,
     pub(super) scrapes_refused: Arc<AtomicU64>,
 }
@@ -97,6 +102,7 @@ impl<S: Source> State<S> {
             summary: parts.summary,
             counters: parts.counters,
             findings: Findings::default(),
+            fast: parts.fast,
             ticks: 0,
             measuring: None,
             measured: now,
@@ -267,8 +273,14 @@ impl<S: Source> State<S> {
     fn health(&self) -> Health {
         let mut health = health(&self.source.hooks());
         health.reasons.extend(self.bursts.iter().flat_map(Bursts::degraded));
+        health.reasons.extend(self.fast().iter().filter_map(fast::Status::degraded));
         health.notes.extend(self.bursts.iter().flat_map(Bursts::notes));
         health
+    }
+
+    /// How the sources fare that are sampled fast.
+    fn fast(&self) -> Vec<fast::Status> {
+        self.fast.as_ref().map(fast::service::Service::status).unwrap_or_default()
     }
 
     fn command(&mut self, command: Command) {
@@ -294,9 +306,13 @@ impl<S: Source> State<S> {
         };
         tokio::task::spawn_blocking(move || {
             let names = asked.netdev.clone().map_or_else(|| recorder.netdevs(), |name| vec![name]);
-            let series: Vec<_> = names.iter().filter_map(|name| recorder.last(name, asked.last)).collect();
-            let missing = asked.netdev.filter(|_| series.is_empty());
-            drop(asked.answer.send(missing.map_or(Ok(series), |name| Err(Refused::NoSamples(name)))));
+            let traffic = names.iter().filter_map(|name| recorder.last(name, asked.last)).map(Kept::Traffic);
+            let mut found: Vec<Kept> = traffic.collect();
+            if asked.counters {
+                found.extend(recorder.counters(asked.netdev.as_deref(), asked.last).into_iter().map(Kept::Counters));
+            }
+            let missing = asked.netdev.filter(|_| found.is_empty());
+            drop(asked.answer.send(missing.map_or(Ok(found), |name| Err(Refused::NoSamples(name)))));
         });
     }
 
@@ -315,6 +331,7 @@ impl<S: Source> State<S> {
             bursts: self.bursts.as_ref(),
             counters: counters.as_deref(),
             findings: &self.findings,
+            fast: &self.fast(),
             losses: &losses,
             signatures_evicted: self.log.evicted(),
         })
@@ -362,7 +379,11 @@ impl<S: Source> State<S> {
             uptime: self.started.elapsed(),
             hooks_attached,
             hooks_wanted,
-            degraded: degraded(&hooks).into_iter().chain(self.bursts.iter().flat_map(Bursts::degraded)).collect(),
+            degraded: degraded(&hooks)
+                .into_iter()
+                .chain(self.bursts.iter().flat_map(Bursts::degraded))
+                .chain(self.fast().iter().filter_map(fast::Status::degraded))
+                .collect(),
             netdevs: self.bursts.as_ref().map(|bursts| bursts.live(UtcNs(realtime_ns()))).unwrap_or_default(),
             idle: idle(&hooks),
             notes: self.bursts.iter().flat_map(Bursts::notes).collect(),

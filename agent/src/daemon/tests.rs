@@ -77,13 +77,13 @@ async fn start(log: impl Write + Send + 'static, summary: Option<Summary>, run_f
     let config = Config::parse("").unwrap();
     let info = fake::info();
     let log = Log::new(config.fold_window, &info, log).unwrap();
-    let (signals, receiver) = mpsc::channel(1);
-    let setup = Setup { source, config, bursts: None, info, log, summary, counters: None, run_for, signals: receiver };
+    let ((ender, signals), bursts, counters, fast) = (mpsc::channel(1), None, None, None);
+    let setup = Setup { source, config, bursts, info, log, summary, counters, fast, run_for, signals };
     let (daemon, handle, asker) = Daemon::new(setup);
     let listener = http::bind("127.0.0.1:0".parse().unwrap()).await.unwrap();
     let address = listener.local_addr().unwrap();
     tokio::spawn(http::serve(listener, asker));
-    Running { giver, handle, address, signals, task: tokio::spawn(daemon.run()) }
+    Running { giver, handle, address, signals: ender, task: tokio::spawn(daemon.run()) }
 }
 
 impl Running {

@@ -19,6 +19,9 @@ const COUNT_MAX: usize = 32_768;
 /// there are then. A device whose queues were doubled at that very moment still fits.
 const SLACK: usize = 8_192;
 
+/// Words of a buffer that takes the statistics of any device.
+const BUFFER: usize = 1 + COUNT_MAX + SLACK;
+
 /// A way to ask network devices of this process's network namespace.
 #[derive(Debug)]
 pub(crate) struct Ethtool {
@@ -124,6 +127,26 @@ impl Ethtool {
     }
 }
 
+impl Ethtool {
+    /// The values of the driver's own statistics, in a buffer that is kept: it grows to its full size once, of which
+    /// only what is used takes memory.
+    ///
+    /// # Errors
+    ///
+    /// As for the names.
+    pub(crate) fn latest<'a>(&self, netdev: &str, buffer: &'a mut Vec<u64>) -> io::Result<&'a [u64]> {
+        let count = self.count(netdev)?;
+        if buffer.len() != BUFFER {
+            *buffer = vec![0; BUFFER];
+        }
+        set(buffer, 0, pair(GSTATS, u32::try_from(count).map_err(|_| too_many())?));
+        self.ask(netdev, buffer)?;
+        let (_, found) = halves(buffer.first().copied().unwrap_or_default());
+        let found = usize::try_from(found).unwrap_or_default();
+        buffer.get(1..=found).ok_or_else(too_many)
+    }
+}
+
 /// A name up to its first zero byte.
 fn text(name: &[u8]) -> String {
     let name = name.split(|byte| *byte == 0).next().unwrap_or_default();
@@ -178,7 +201,13 @@ mod tests {
         for entry in std::fs::read_dir("/sys/class/net").unwrap() {
             let name = entry.unwrap().file_name().into_string().unwrap();
             match (ethtool.names(&name), ethtool.values(&name)) {
-                (Ok(names), Ok(values)) => assert_eq!(names.len(), values.len(), "{name}"),
+                (Ok(names), Ok(values)) => {
+                    assert_eq!(names.len(), values.len(), "{name}");
+                    let mut buffer = Vec::new();
+                    for _ in 0..2 {
+                        assert_eq!(ethtool.latest(&name, &mut buffer).unwrap().len(), names.len(), "{name}");
+                    }
+                }
                 (Err(_), Err(_)) => {}
                 (names, values) => panic!("{name}: {names:?} {values:?}"),
             }

@@ -5,7 +5,9 @@ use std::time::Duration;
 use super::page::{Page, Value};
 use super::seats::{OTHER, Seats};
 use super::table::Metric;
+use crate::config::limits;
 use crate::counters::catalogue::{self, Direction, Row, Unit};
+use crate::counters::fast;
 use crate::counters::readout::{Kind, Series, Subject};
 use crate::counters::service::Latest;
 
@@ -32,6 +34,21 @@ pub(super) fn add(page: &mut Page, seats: &mut Seats, latest: &Latest) {
     }
     for subject in &readout.subjects {
         add_subject(page, seats, subject);
+    }
+}
+
+/// Adds how fast sampling fares: three series for each source, of which there are few.
+pub(super) fn add_fast(page: &mut Page, sources: &[fast::Status]) {
+    for (number, source) in sources.iter().enumerate() {
+        if number >= limits::SERIES_FAST {
+            page.left_out += 3;
+            continue;
+        }
+        let port = source.port.map(|port| port.to_string()).unwrap_or_default();
+        let labels = [&*source.device, &port, source.source];
+        page.add(Metric::FastPace, &labels, seconds(source.pace));
+        page.add(Metric::FastReadings, &labels, Value::Whole(source.readings));
+        page.add(Metric::FastTime, &labels, seconds(source.took));
     }
 }
 

@@ -17,6 +17,7 @@ use analysis::series::UtcNs;
 
 use crate::bursts::state::Bursts;
 use crate::config::limits;
+use crate::counters::fast;
 use crate::counters::service::Latest;
 use crate::daemon::findings::Findings;
 use crate::daemon::handle::{Info, Loss};
@@ -53,6 +54,8 @@ pub(crate) struct Reading<'a> {
     pub(crate) counters: Option<&'a Latest>,
     /// What the detectors say.
     pub(crate) findings: &'a Findings,
+    /// Sources of counters that are sampled fast.
+    pub(crate) fast: &'a [fast::Status],
     /// What was lost.
     pub(crate) losses: &'a [Loss],
     /// Signatures that had to make room in the log.
@@ -87,6 +90,7 @@ impl Metrics {
             health::add_reporters(&mut page, &mut self.seats, reading.devices, &latest.readout.further.reporters);
         }
         findings::add(&mut page, &mut self.seats, reading.findings);
+        counters::add_fast(&mut page, reading.fast);
         self.verbs_measured |= is_measured(reading.hooks, Subject::Verbs);
         if self.verbs_measured {
             verbs::add_from_zero(&mut page, &mut self.seats, reading.devices);

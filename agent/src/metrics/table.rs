@@ -89,6 +89,12 @@ table! {
         "The time from one full reading of the counters to the next, in seconds; more than configured where reading is slow.";
     CounterDevices, Gauge, "fabricscope_nic_devices", ["kind"],
         "Devices whose counters are read: RDMA's and the network's. 0 where there is no such hardware.";
+    FastPace, Gauge, "fabricscope_nic_sample_pace_seconds", ["device", "port", "source"],
+        "The time from one fast reading of a device's counters to the next, in seconds; more than configured where reading is slow.";
+    FastReadings, Counter, "fabricscope_nic_sample_readings_total", ["device", "port", "source"],
+        "Fast readings of a device's counters.";
+    FastTime, Counter, "fabricscope_nic_sample_read_seconds_total", ["device", "port", "source"],
+        "How long fast readings of a device's counters took, in seconds.";
     VerbsCalls, Counter, "fabricscope_verbs_calls_total", ["device", "verb"],
         "Verbs calls that returned, whatever they returned. Further verbs of a device may share verb=\"other\".";
     MrRegistrations, Counter, "fabricscope_mr_registrations_total", ["device", "kind"],
@@ -192,7 +198,7 @@ table! {
 }
 
 /// The last row whose series are kept before those of the counters' catalogue where there are too many.
-pub(crate) const BEFORE_COUNTERS: Metric = Metric::CounterDevices;
+pub(crate) const BEFORE_COUNTERS: Metric = Metric::FastTime;
 
 impl Metric {
     /// Its row.

@@ -29,6 +29,7 @@ fn page_of(metrics: &mut Metrics, snapshot: Option<&Snapshot>, hooks: &[HookStat
     let (info, losses) = (&fake::info(), &losses[..]);
     let counters = None;
     let reading = Reading {
+        fast: &[],
         info,
         snapshot,
         monotonic_ns: 9_000_000_000,

@@ -3,15 +3,17 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use analysis::counter_samples::CounterSamples;
 use analysis::series::{DurationNs, Series};
 use proto::v1;
 use proto::v1::agent_client::AgentClient;
 use tonic::transport::{Channel, Endpoint};
 use tonic::{Code, Streaming};
 
-use super::convert::{WireError, required, series_from_wire};
+use super::convert::{WireError, counters_from_wire, required, series_from_wire};
 use super::limits;
 use super::seen::{AgentInfo, AgentStatus};
+use crate::bursts::kept::Kept;
 use crate::daemon::handle::Filter;
 use crate::event::Event;
 use crate::kernel::state::HookState;
@@ -106,17 +108,21 @@ impl Client {
         Ok(hooks.collect::<Result<_, WireError>>()?)
     }
 
-    /// The last samples of one network device, or of all: parts of one device follow each other. Errors as of
-    /// [`Self::info`].
-    pub(crate) async fn samples(&mut self, netdev: Option<&str>, last: DurationNs) -> Result<Vec<Series>, ClientError> {
-        let request = v1::GetSamplesRequest { netdev: netdev.map(str::to_owned), last_ns: last.0 };
+    /// The last samples of one network device, or of all, with those of its counters if `counters`: parts of one source follow each
+    /// other. Errors as of [`Self::info`].
+    pub(crate) async fn samples(
+        &mut self,
+        netdev: Option<&str>,
+        last: DurationNs,
+        counters: bool,
+    ) -> Result<Vec<Kept>, ClientError> {
+        let request = v1::GetSamplesRequest { netdev: netdev.map(str::to_owned), last_ns: last.0, counters };
         let answer = bounded(&self.socket, self.agent.get_samples(request)).await?.map_err(refused)?;
-        let (mut parts, mut found): (_, Vec<Series>) = (answer.into_inner(), Vec::new());
+        let (mut parts, mut found): (_, Vec<Kept>) = (answer.into_inner(), Vec::new());
         while let Some(part) = bounded(&self.socket, parts.message()).await?.map_err(refused)? {
-            let part = series_from_wire(required("samples", part.samples)?)?;
-            match found.last_mut().filter(|series| series.netdev == part.netdev) {
-                Some(series) => series.samples.extend(part.samples),
-                None => found.push(part),
+            match part.counters {
+                Some(counters) => add_counters(&mut found, counters_from_wire(counters)?),
+                None => add_traffic(&mut found, series_from_wire(required("samples", part.samples)?)?),
             }
         }
         Ok(found)
@@ -140,6 +146,26 @@ impl Events {
         let Some(wire) = self.0.message().await.map_err(refused)? else { return Ok(None) };
         let event = wire.event.map(TryInto::try_into).transpose()?;
         Ok(Some(Seen { event, lost_before: wire.lost_before }))
+    }
+}
+
+/// Adds a part to what came before it.
+fn add_traffic(found: &mut Vec<Kept>, part: Series) {
+    match found.last_mut() {
+        Some(Kept::Traffic(series)) if series.netdev == part.netdev => series.samples.extend(part.samples),
+        _ => found.push(Kept::Traffic(part)),
+    }
+}
+
+/// The same of counters.
+fn add_counters(found: &mut Vec<Kept>, part: CounterSamples) {
+    match found.last_mut() {
+        Some(Kept::Counters(samples)) if samples.same_source(&part) => {
+            for (at, when) in part.when.iter().enumerate() {
+                samples.push(*when, part.columns.iter().map(|column| column.growth(at)));
+            }
+        }
+        _ => found.push(Kept::Counters(part)),
     }
 }
 

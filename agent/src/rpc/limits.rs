@@ -17,6 +17,9 @@ pub(crate) const ANSWER_BYTES: usize = 4 * 1024 * 1024;
 /// Samples of one message: at 100 bytes each, which is more than they mostly have, 1.6 MiB.
 pub(crate) const SAMPLES_PER_MESSAGE: usize = 16 * 1024;
 
+/// Values of counters of one message: at 10 bytes each at most, with two times beside them.
+pub(crate) const COUNTER_VALUES_PER_MESSAGE: usize = 64 * 1024;
+
 /// Bytes of a network device's name: `IFNAMSIZ` less the end.
 pub(crate) const NETDEV: usize = 15;
 

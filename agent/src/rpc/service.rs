@@ -10,8 +10,11 @@ use tonic::{Request, Response, Status};
 
 use analysis::series::DurationNs;
 
-use super::convert::{WireError, event_to_wire, hook_to_wire, info_to_wire, series_to_wire, status_to_wire};
+use super::convert::{
+    WireError, counters_to_wire, event_to_wire, hook_to_wire, info_to_wire, series_to_wire, status_to_wire,
+};
 use super::limits;
+use crate::bursts::kept::Kept;
 use crate::daemon::handle::{Handle, Refused};
 
 /// The service. Cheap to clone, as the handle is.
@@ -50,6 +53,21 @@ impl From<CallError> for Status {
             CallError::Refused(Refused::NotKept) => Self::unavailable(text),
             CallError::Refused(Refused::Busy | Refused::Stopping) => Self::unavailable(text),
         }
+    }
+}
+
+/// Samples as the parts that are sent of them.
+fn parts(kept: Kept) -> Box<dyn Iterator<Item = v1::GetSamplesResponse> + Send> {
+    let response = v1::GetSamplesResponse::default();
+    match kept {
+        Kept::Traffic(series) => Box::new(
+            series_to_wire(series)
+                .map(move |samples| v1::GetSamplesResponse { samples: Some(samples), ..response.clone() }),
+        ),
+        Kept::Counters(samples) => Box::new(
+            counters_to_wire(samples)
+                .map(move |part| v1::GetSamplesResponse { counters: Some(part), ..response.clone() }),
+        ),
     }
 }
 
@@ -95,9 +113,8 @@ impl v1::agent_server::Agent for Service {
             return Err(CallError::from(WireError::TooLong("netdev", limits::NETDEV)).into());
         }
         let last = DurationNs(request.last_ns);
-        let series = self.handle.samples(request.netdev, last).await.map_err(CallError::from)?;
-        let parts = series.into_iter().flat_map(series_to_wire);
-        let responses = parts.map(|samples| Ok(v1::GetSamplesResponse { samples: Some(samples) }));
+        let found = self.handle.samples(request.netdev, last, request.counters).await.map_err(CallError::from)?;
+        let responses = found.into_iter().flat_map(|kept| parts(kept).map(Ok));
         Ok(Response::new(Box::pin(tokio_stream::iter(responses))))
     }
 

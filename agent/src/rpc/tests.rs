@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use analysis::counter_samples::{Column, CounterSamples};
+use analysis::counter_series::When;
 use analysis::series::{DurationNs, Sample, Series, Span, Traffic, UtcNs};
 use proto::v1;
 use proto::v1::agent_client::AgentClient;
@@ -19,6 +21,7 @@ use super::server::{ServeError, serve};
 use super::service::CallError;
 use super::socket::Socket;
 use super::{convert, limits};
+use crate::bursts::kept::Kept;
 use crate::daemon::handle::{Command, Filter, Handle, Refused, Samples, Watch, Watched};
 use crate::event::Event;
 use crate::kernel::state::{HookState, State};
@@ -231,7 +234,7 @@ async fn stopping_ends_open_streams_and_takes_the_socket_away() {
 }
 
 /// Two devices, of which one has more samples than a message.
-fn many_samples() -> Vec<Series> {
+fn many_samples() -> Vec<Kept> {
     let interval = DurationNs(1_000_000);
     let series = |netdev: &str, count: i64| {
         let sample = |at: i64| {
@@ -242,16 +245,28 @@ fn many_samples() -> Vec<Series> {
         let samples = (0..count).map(sample).collect();
         Series { netdev: netdev.into(), interval, samples, covered: vec![span], lost: 1, ..Series::default() }
     };
-    vec![series("eth0", 40_000), series("eth1", 3)]
+    let traffic = [series("eth0", 40_000), series("eth1", 3)].map(Kept::Traffic);
+    traffic.into_iter().chain([Kept::Counters(many_counters())]).collect()
+}
+
+/// Counters with more samples than a message.
+fn many_counters() -> CounterSamples {
+    let columns = vec![Column::new("rdma_cnp_sent_packets".into(), None)];
+    let mut samples = CounterSamples { device: "mlx5_0".into(), port: Some(1), columns, ..CounterSamples::default() };
+    for at in 0..100_000 {
+        let when = When { start: UtcNs(at * 1_000_000), length: DurationNs(1_000_000) };
+        samples.push(when, [(at % 9 > 0).then_some(at.unsigned_abs())]);
+    }
+    samples
 }
 
 #[tokio::test]
 async fn samples_come_whole_however_many_they_are() {
     let agent = Agent::start();
     let mut client = Client::connect(&agent.socket()).await.unwrap();
-    assert_eq!(client.samples(None, DurationNs(1)).await.unwrap(), many_samples());
+    assert_eq!(client.samples(None, DurationNs(1), true).await.unwrap(), many_samples());
     for (netdev, says) in [("gone", "\"gone\""), ("a234567890123456", "netdev")] {
-        let error = client.samples(Some(netdev), DurationNs(1)).await.unwrap_err();
+        let error = client.samples(Some(netdev), DurationNs(1), true).await.unwrap_err();
         assert!(matches!(&error, ClientError::Refused(text) if text.contains(says)), "{error}");
     }
 }

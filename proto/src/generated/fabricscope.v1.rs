@@ -633,13 +633,78 @@ pub struct GetSamplesRequest {
     /// How far to go back from the newest sample, in nanoseconds.
     #[prost(uint64, tag = "2")]
     pub last_ns: u64,
+    /// Samples of counters too.
+    #[prost(bool, tag = "3")]
+    pub counters: bool,
 }
 /// Answers with a part of a series. Parts of one device follow each other in order of time; devices one after the other.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct GetSamplesResponse {
-    /// The part.
+    /// The part, of traffic.
     #[prost(message, optional, tag = "1")]
     pub samples: ::core::option::Option<Samples>,
+    /// The part, of counters.
+    #[prost(message, optional, tag = "2")]
+    pub counters: ::core::option::Option<CounterSamples>,
+}
+/// Samples of the counters of one place from one source, in order of time. Those in which nothing moved may be left out.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct CounterSamples {
+    /// The host, as it names itself.
+    #[prost(string, tag = "1")]
+    pub host: ::prost::alloc::string::String,
+    /// The kernel's random id of the host's boot; empty if unknown.
+    #[prost(string, tag = "2")]
+    pub boot_id: ::prost::alloc::string::String,
+    /// The device that counts: an RDMA device, or a network device.
+    #[prost(string, tag = "3")]
+    pub device: ::prost::alloc::string::String,
+    /// Its port, of an RDMA device.
+    #[prost(uint32, optional, tag = "4")]
+    pub port: ::core::option::Option<u32>,
+    /// The network device: itself, or that of the port; empty if there is none.
+    #[prost(string, tag = "5")]
+    pub netdev: ::prost::alloc::string::String,
+    /// By which way the counters are read.
+    #[prost(string, tag = "6")]
+    pub source: ::prost::alloc::string::String,
+    /// The least time from one reading to the next, in nanoseconds.
+    #[prost(uint64, tag = "7")]
+    pub interval_ns: u64,
+    /// The line rate, in bits a second; absent if it is not known.
+    #[prost(uint64, optional, tag = "8")]
+    pub line_rate_bps: ::core::option::Option<u64>,
+    /// How far times may be off from UTC, in nanoseconds; absent if nobody keeps the host's clock.
+    #[prost(uint64, optional, tag = "9")]
+    pub clock_error_ns: ::core::option::Option<u64>,
+    /// When each sample began, in nanoseconds since 1970-01-01 UTC.
+    #[prost(int64, repeated, tag = "10")]
+    pub starts_ns: ::prost::alloc::vec::Vec<i64>,
+    /// How long each sample took, in nanoseconds.
+    #[prost(uint64, repeated, tag = "11")]
+    pub lengths_ns: ::prost::alloc::vec::Vec<u64>,
+    /// The counters, the same ones in each part.
+    #[prost(message, repeated, tag = "12")]
+    pub columns: ::prost::alloc::vec::Vec<CounterColumn>,
+    /// When it was measured, in order of time.
+    #[prost(message, repeated, tag = "13")]
+    pub covered: ::prost::alloc::vec::Vec<MeasuredSpan>,
+}
+/// One counter.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct CounterColumn {
+    /// Its name by meaning, such as "pfc_sent_pause_seconds".
+    #[prost(string, tag = "1")]
+    pub counter: ::prost::alloc::string::String,
+    /// Of those that count by priority.
+    #[prost(uint32, optional, tag = "2")]
+    pub priority: ::core::option::Option<u32>,
+    /// By how much it grew in each sample, seconds in microseconds; none at all if it never did.
+    #[prost(uint64, repeated, tag = "3")]
+    pub growth: ::prost::alloc::vec::Vec<u64>,
+    /// The samples, by their place, in which that is not known.
+    #[prost(uint32, repeated, tag = "4")]
+    pub unknown: ::prost::alloc::vec::Vec<u32>,
 }
 /// Samples of one network device in order of time. Those in which nothing passed may be left out.
 #[derive(Clone, PartialEq, ::prost::Message)]

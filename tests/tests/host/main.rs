@@ -13,6 +13,7 @@ mod bursts_pattern;
 mod bursts_show;
 mod counters;
 mod daemon;
+mod fast;
 mod findings;
 mod kernel;
 mod output;

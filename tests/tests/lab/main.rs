@@ -10,6 +10,7 @@ mod calls;
 mod counters;
 mod daemon;
 mod drivers;
+mod fast;
 mod health;
 mod leftovers;
 mod load;
@@ -31,7 +32,7 @@ macro_rules! kernels {
             use tests::scenario::Run;
 
             use crate::{
-                bare, bursts, bursts_roce, bursts_tcp, calls, counters, daemon, drivers, health, leftovers, load, nic,
+                bare, bursts, bursts_roce, bursts_tcp, calls, counters, daemon, drivers, fast, health, leftovers, load, nic,
                 notices, pause, programs, receive, reload, requests, sources, storms,
             };
 
@@ -48,6 +49,7 @@ macro_rules! kernels {
             static PAUSE: Run = Run::new($kernel, &pause::SCENARIO);
             static RECEIVE: Run = Run::new($kernel, &receive::SCENARIO);
             static STORMS: Run = Run::new($kernel, &storms::SCENARIO);
+            static FAST: Run = Run::new($kernel, &fast::SCENARIO);
             static COUNTERS: Run = Run::new($kernel, &counters::SCENARIO);
             static SOURCES: Run = Run::new($kernel, &sources::SCENARIO);
             static BARE: Run = Run::new($kernel, &bare::SCENARIO);
@@ -112,6 +114,9 @@ macro_rules! kernels {
                 a_host_that_is_stopped_is_a_victim: storms::victim(&STORMS),
                 a_storm_that_the_driver_counts_is_one: storms::reported(&STORMS),
                 wraps_and_resets_make_no_finding: storms::nothing_else(&STORMS),
+                fast_samples_measure_what_was_set: fast::occupancy(&FAST),
+                fast_samples_are_finer_than_sysfs: fast::finer_than_sysfs(&FAST),
+                slow_and_lost_sources_are_told: fast::told(&FAST),
                 standard_statistics_are_taken_first: sources::standard(&SOURCES),
                 optional_counters_are_read_once_they_are_on: sources::optional(&SOURCES),
                 health_reporters_are_those_of_devlink: sources::reporters(&SOURCES),

@@ -80,10 +80,11 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let ours = ours(tree.path(), args.readings)?;
     let theirs = theirs(tree.path(), &exporter()?, args.readings)?;
     print!("{}", report(files, &ours, &theirs));
+    let fast = super::fast::measure()?;
+    print!("{}", fast.report());
     let path = args.json.clone().unwrap_or_else(|| folder.join("counters.json"));
     let of = |figures: &Figures| json!({ "seconds": figures.seconds, "cpu_seconds": figures.cpu_seconds, "values": figures.values });
-    let figures =
-        json!({ "files": files, "readings": args.readings, "fabricscope": of(&ours), "node_exporter": of(&theirs) });
+    let figures = json!({ "files": files, "readings": args.readings, "fabricscope": of(&ours), "node_exporter": of(&theirs), "fast": fast.json() });
     fs::write(&path, format!("{figures:#}\n")).with_context(|| format!("write {}", path.display()))?;
     println!("\nwritten: {}", path.display());
     Ok(ExitCode::SUCCESS)

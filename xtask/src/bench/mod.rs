@@ -5,6 +5,7 @@
 
 mod bursts;
 mod counters;
+mod fast;
 mod report;
 mod runs;
 mod samples;

@@ -10,7 +10,7 @@ use super::error::Fault;
 pub(super) const SCHEMA: u32 = 1;
 
 /// The key of the version, which stays whatever else changes.
-const SCHEMA_KEY: &str = "fabricscope.schema";
+pub(super) const SCHEMA_KEY: &str = "fabricscope.schema";
 
 /// The key of everything else, in JSON.
 const META_KEY: &str = "fabricscope";
@@ -84,15 +84,7 @@ impl Meta {
         for (name, _, field) in FIELDS {
             *field(&mut fields) = self.fields.iter().any(|measured| measured == name);
         }
-        let covered: Vec<Span> =
-            self.covered.iter().map(|[from, to]| Span { start: UtcNs(*from), end: UtcNs(*to) }).collect();
-        let mut last = None;
-        for span in &covered {
-            if span.start >= span.end || last.is_some_and(|end| span.start < end) {
-                return Err(Fault::Damaged("the spans it covers are out of order".to_owned()));
-            }
-            last = Some(span.end);
-        }
+        let covered = spans(&self.covered)?;
         Ok(Series {
             host: self.host,
             boot_id: self.boot_id,
@@ -109,14 +101,21 @@ impl Meta {
     }
 }
 
-/// The metadata of a Parquet file.
-pub(super) fn to_keys(series: &Series) -> Result<Vec<KeyValue>, Fault> {
-    let json = serde_json::to_string(&Meta::of(series)).map_err(|error| Fault::Unfit(error.to_string()))?;
-    Ok(vec![KeyValue::new(SCHEMA_KEY.to_owned(), SCHEMA.to_string()), KeyValue::new(META_KEY.to_owned(), json)])
+/// Spans of time as they stand in a file, which are in order.
+pub(super) fn spans(written: &[[i64; 2]]) -> Result<Vec<Span>, Fault> {
+    let spans: Vec<Span> = written.iter().map(|[from, to]| Span { start: UtcNs(*from), end: UtcNs(*to) }).collect();
+    let mut last = None;
+    for span in &spans {
+        if span.start >= span.end || last.is_some_and(|end| span.start < end) {
+            return Err(Fault::Damaged("the spans it covers are out of order".to_owned()));
+        }
+        last = Some(span.end);
+    }
+    Ok(spans)
 }
 
-/// The series that the metadata of a Parquet file tell of, without samples.
-pub(super) fn from_keys(keys: Option<&Vec<KeyValue>>) -> Result<Series, Fault> {
+/// The value of a key, of a file of the version that is read here. `None` if there is no such key.
+pub(super) fn value<'a>(keys: Option<&'a Vec<KeyValue>>, key: &str) -> Result<Option<&'a str>, Fault> {
     let value = |key: &str| {
         let pair = keys?.iter().find(|pair| pair.key == key)?;
         pair.value.as_deref()
@@ -127,7 +126,18 @@ pub(super) fn from_keys(keys: Option<&Vec<KeyValue>>) -> Result<Series, Fault> {
     if version.parse() != Ok(SCHEMA) {
         return Err(Fault::Schema(version.chars().take(20).collect()));
     }
-    let json = value(META_KEY).ok_or_else(|| Fault::Damaged("its metadata are missing".to_owned()))?;
+    Ok(value(key))
+}
+
+/// The metadata of a Parquet file.
+pub(super) fn to_keys(series: &Series) -> Result<Vec<KeyValue>, Fault> {
+    let json = serde_json::to_string(&Meta::of(series)).map_err(|error| Fault::Unfit(error.to_string()))?;
+    Ok(vec![KeyValue::new(SCHEMA_KEY.to_owned(), SCHEMA.to_string()), KeyValue::new(META_KEY.to_owned(), json)])
+}
+
+/// The series that the metadata of a Parquet file tell of, without samples.
+pub(super) fn from_keys(keys: Option<&Vec<KeyValue>>) -> Result<Series, Fault> {
+    let json = value(keys, META_KEY)?.ok_or_else(|| Fault::Damaged("its metadata are missing".to_owned()))?;
     let meta: Meta = serde_json::from_str(json).map_err(|error| Fault::Damaged(format!("its metadata: {error}")))?;
     meta.series()
 }

@@ -10,9 +10,14 @@
 //! of each span, in nanoseconds since 1970) and `lost` (buckets overwritten before they were read). What is unknown is
 //! absent.
 //!
+//! A file of counters (`counters-…`) has the same metadata under `fabricscope.counters`, `counters` in place of `fields`,
+//! and a column for each counter: by how much it grew in the sample, null where that is not known. Its columns in front
+//! are `host`, `device`, `port`, `netdev`, `source`, `time` and `length_ns`, the measured time of the sample.
+//!
 //! A file appears under its name when all of it is on the disk: it is written beside and renamed.
 
 mod columns;
+mod counters;
 mod csv;
 mod decode;
 mod encode;
@@ -28,12 +33,14 @@ use std::io::{Read as _, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
+use analysis::counter_samples::CounterSamples;
 use analysis::series::Series;
 use bytes::Bytes;
 
 use error::Fault;
 pub(crate) use error::FileError;
 
+use super::kept::Kept;
 use crate::config::limits;
 
 /// How the name of a file begins and ends that is not complete yet.
@@ -121,23 +128,42 @@ pub(crate) fn write(path: &Path, series: &Series) -> Result<Written, FileError> 
     Ok(Written { bytes: bytes.len() as u64, samples: series.samples.len() as u64 })
 }
 
+/// Writes samples of counters; there is a whole file or none under this name afterwards.
+///
+/// # Errors
+/// As [`write`].
+pub(crate) fn write_counters(path: &Path, samples: &CounterSamples) -> Result<Written, FileError> {
+    let bytes = checked(counters::encode(samples), samples.when.len()).map_err(|fault| fault.of(path))?;
+    put(path, &bytes)?;
+    Ok(Written { bytes: bytes.len() as u64, samples: samples.when.len() as u64 })
+}
+
 /// The bytes of a sample file; an error is that of samples that none can hold.
-pub(crate) fn pack(series: &Series) -> Result<Vec<u8>, FileError> {
-    encode(series).map_err(|fault| fault.of(Path::new("a piece in memory")))
+pub(crate) fn pack(kept: &Kept) -> Result<Vec<u8>, FileError> {
+    let bytes = match kept {
+        Kept::Traffic(series) => encode(series),
+        Kept::Counters(samples) => checked(counters::encode(samples), samples.when.len()),
+    };
+    bytes.map_err(|fault| fault.of(Path::new("a piece in memory")))
 }
 
 /// The samples that [`pack`] packed.
-pub(crate) fn unpack(bytes: Bytes) -> Result<Series, FileError> {
-    decode::decode(bytes).map_err(|fault| fault.of(Path::new("a piece in memory")))
+pub(crate) fn unpack(bytes: Bytes) -> Result<Kept, FileError> {
+    parquet(bytes).map_err(|fault| fault.of(Path::new("a piece in memory")))
 }
 
 /// The bytes of a sample file.
 fn encode(series: &Series) -> Result<Vec<u8>, Fault> {
+    checked(encode::encode(series), series.samples.len())
+}
+
+/// What was encoded, if it is no more than is read.
+fn checked(encoded: Result<Vec<u8>, Fault>, samples: usize) -> Result<Vec<u8>, Fault> {
     let too_large = |count: usize, what, limit: usize| {
         if count > limit { Err(Fault::TooLarge(format!("{count} {what}"), limit as u64)) } else { Ok(()) }
     };
-    too_large(series.samples.len(), "samples", limits::SAMPLES_PER_FILE)?;
-    let bytes = encode::encode(series)?;
+    too_large(samples, "samples", limits::SAMPLES_PER_FILE)?;
+    let bytes = encoded?;
     too_large(bytes.len(), "bytes", limits::SAMPLE_FILE_BYTES)?;
     Ok(bytes)
 }
@@ -178,8 +204,23 @@ pub(crate) fn put(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
 /// is told by what it holds, not by its name.
 ///
 /// # Errors
-/// Each with its own message: no sample file, cut short, of another version, damaged, too large, not to be read.
+/// Each with its own message: no sample file, cut short, of another version, damaged, too large, not to be read; samples
+/// of counters.
 pub(crate) fn read(path: &Path) -> Result<Series, FileError> {
+    match read_any(path)? {
+        Kept::Traffic(series) => Ok(series),
+        Kept::Counters(_) => {
+            let why = "it holds samples of counters, which `fabricscope bursts show` reads".to_owned();
+            Err(Fault::NotSamples(why).of(path))
+        }
+    }
+}
+
+/// The same of a file of traffic or of counters.
+///
+/// # Errors
+/// As [`read`].
+pub(crate) fn read_any(path: &Path) -> Result<Kept, FileError> {
     let mut bytes = Vec::new();
     let limit = limits::SAMPLE_FILE_BYTES;
     File::open(path)
@@ -191,14 +232,22 @@ pub(crate) fn read(path: &Path) -> Result<Series, FileError> {
     decode(bytes).map_err(|fault| fault.of(path))
 }
 
-/// The series that these bytes are.
-fn decode(bytes: Vec<u8>) -> Result<Series, Fault> {
+/// The samples that these bytes are.
+fn decode(bytes: Vec<u8>) -> Result<Kept, Fault> {
     if bytes.starts_with(decode::MAGIC) {
-        return decode::decode(Bytes::from(bytes));
+        return parquet(Bytes::from(bytes));
     }
     if json::is_packed(&bytes) || bytes.trim_ascii_start().starts_with(b"{") {
-        return json::from_bytes(&bytes);
+        return json::from_bytes(&bytes).map(Kept::Traffic);
     }
     let what = if bytes.is_empty() { "it is empty" } else { "it is neither Parquet nor the JSON of Millisampler" };
     Err(Fault::NotSamples(what.to_owned()))
+}
+
+fn parquet(file: Bytes) -> Result<Kept, Fault> {
+    let reader = decode::reader(&file)?;
+    match counters::frame(&reader)? {
+        Some(frame) => counters::decode(&file, &reader, frame).map(Kept::Counters),
+        None => decode::decode(&file, &reader).map(Kept::Traffic),
+    }
 }

@@ -7,6 +7,14 @@ use proptest::prelude::*;
 
 use super::*;
 
+/// The series in these bytes.
+fn decode(bytes: Vec<u8>) -> Result<Series, Fault> {
+    match super::decode(bytes)? {
+        Kept::Traffic(series) => Ok(series),
+        Kept::Counters(_) => panic!("these are counters"),
+    }
+}
+
 const MAX: u64 = i64::MAX as u64;
 
 prop_compose! {

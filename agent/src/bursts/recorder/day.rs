@@ -154,8 +154,9 @@ fn a_day_stays_within_the_budget_of_the_disk() {
     for number in (0..MINUTES / every).map(|group| group * every + Random(group).below(every)) {
         let doing = plan[number as usize];
         let series = minute(number, doing);
-        let bytes = file::pack(&series).unwrap();
-        let (samples, length) = (series.samples.len() as u64, bytes.len() as u64);
+        let samples = series.samples.len() as u64;
+        let bytes = file::pack(&series.into()).unwrap();
+        let length = bytes.len() as u64;
         let kind = match doing {
             Doing::Idle => 0,
             Doing::Serving => 1,
@@ -165,7 +166,7 @@ fn a_day_stays_within_the_budget_of_the_disk() {
         made[kind] = (made[kind].0 + 1, made[kind].1 + samples, made[kind].2 + length);
         day = (day.0 + samples * every, day.1 + length * every);
         let start = START.after(DurationNs(number * MINUTE * MS));
-        disk.put("eth0", start, &bytes, start).unwrap();
+        disk.put("bursts-eth0", start, &bytes, start).unwrap();
     }
     for (name, (minutes, samples, bytes)) in ["idle", "serving", "training", "copying"].iter().zip(made) {
         let each = bytes as f64 / f64::from(u32::try_from(samples).unwrap());

@@ -1,6 +1,7 @@
 //! The recorder's files: their names, and which of them stay.
 //!
-//! `KIND-NETDEV-TIME.parquet`, where TIME is that of the first sample, `20260101T000000.000000000Z`. Files of other
+//! `bursts-NETDEV-TIME.parquet` and `counters-SOURCE-DEVICE-TIME.parquet`, where TIME is that of the first sample,
+//! `20260101T000000.000000000Z`. Files of other
 //! names are never touched, nor is what is no regular file. One agent at a time writes to a folder: it holds the lock of
 //! `.lock` in it.
 
@@ -14,9 +15,10 @@ use analysis::series::{DurationNs, UtcNs};
 use jiff::Timestamp;
 
 use crate::bursts::file::{self, FileError};
+use crate::bursts::kept::{COUNTERS, TRAFFIC};
 use crate::config::limits;
 
-const KIND: &str = "bursts";
+const KINDS: [&str; 2] = [TRAFFIC, COUNTERS];
 const ENDING: &str = ".parquet";
 const TIME: &str = "%Y%m%dT%H%M%S.%9fZ";
 const LOCK: &str = ".lock";
@@ -37,8 +39,8 @@ pub(super) trait Store: Send + 'static {
     /// Gets ready for [`put`](Store::put), which does so too if this has failed.
     fn open(&mut self, now: UtcNs) -> Result<(), FileError>;
 
-    /// Keeps a file of these samples.
-    fn put(&mut self, netdev: &str, start: UtcNs, bytes: &[u8], now: UtcNs) -> Result<(), FileError>;
+    /// Keeps a file of these samples, whose name begins so.
+    fn put(&mut self, stem: &str, start: UtcNs, bytes: &[u8], now: UtcNs) -> Result<(), FileError>;
 
     /// How many files there are, and their bytes.
     fn usage(&self) -> (u64, u64);
@@ -74,10 +76,10 @@ impl Store for Disk {
         self.opened.iter_mut().try_for_each(|opened| opened.expire(&self.settings, now))
     }
 
-    fn put(&mut self, netdev: &str, start: UtcNs, bytes: &[u8], now: UtcNs) -> Result<(), FileError> {
+    fn put(&mut self, stem: &str, start: UtcNs, bytes: &[u8], now: UtcNs) -> Result<(), FileError> {
         // Who is over age may be what the disk is full of.
         self.open(now)?;
-        let name = name(netdev, start);
+        let name = name(stem, start);
         file::put(&self.settings.folder.join(&name), bytes)?;
         if let Some(opened) = &mut self.opened {
             opened.files.insert((start, name), bytes.len() as u64);
@@ -147,19 +149,19 @@ fn remove(path: &Path) -> Result<(), FileError> {
     }
 }
 
-fn name(netdev: &str, start: UtcNs) -> String {
+fn name(stem: &str, start: UtcNs) -> String {
     // Every number of nanoseconds in 64 bits is a time.
     let time = Timestamp::from_nanosecond(start.0.into()).unwrap_or_default();
-    format!("{KIND}-{netdev}-{}{ENDING}", time.strftime(TIME))
+    format!("{stem}-{}{ENDING}", time.strftime(TIME))
 }
 
 /// The time of a file's first sample, by its name; `None` for one of another pattern.
 fn time_of(name: &str) -> Option<UtcNs> {
-    let rest = name.strip_prefix(KIND)?.strip_prefix('-')?.strip_suffix(ENDING)?;
-    let (netdev, time) = rest.rsplit_once('-')?;
+    let (stem, time) = name.strip_suffix(ENDING)?.rsplit_once('-')?;
+    stem.split_once('-').filter(|(kind, _)| KINDS.contains(kind))?;
     let time: Timestamp = time.parse().ok()?;
     let time = UtcNs(i64::try_from(time.as_nanosecond()).ok()?);
-    (self::name(netdev, time) == name).then_some(time)
+    (self::name(stem, time) == name).then_some(time)
 }
 
 #[cfg(test)]
@@ -169,10 +171,10 @@ mod tests {
     #[test]
     fn only_names_that_are_written_here_are_known() {
         let time = UtcNs(1_767_225_600_000_000_001);
-        for netdev in ["eth0", "a-b", "ens1f0np0.100", "-"] {
-            assert_eq!(time_of(&name(netdev, time)), Some(time), "{netdev}");
+        for stem in ["bursts-eth0", "bursts-a-b", "counters-ethtool-ens1f0np0.100", "bursts--"] {
+            assert_eq!(time_of(&name(stem, time)), Some(time), "{stem}");
         }
-        assert_eq!(name("eth0", time), "bursts-eth0-20260101T000000.000000001Z.parquet");
+        assert_eq!(name("bursts-eth0", time), "bursts-eth0-20260101T000000.000000001Z.parquet");
         let foreign = [
             "bursts-eth0-20260101T000000.000000001Z.parquet.bak",
             "bursts-eth0-20260101T000000Z.parquet",

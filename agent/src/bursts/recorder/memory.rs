@@ -8,10 +8,11 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Instant;
 
-use analysis::series::{DurationNs, Sample, Series, Span, UtcNs};
+use analysis::series::{DurationNs, Span, UtcNs};
 use bytes::Bytes;
 
 use super::loss::{Cause, Losses};
+use crate::bursts::kept::Kept;
 use crate::config::limits;
 
 /// What a piece takes beside its samples.
@@ -21,7 +22,7 @@ const OVERHEAD: usize = 512;
 #[derive(Clone, Debug)]
 pub(super) enum Form {
     /// As they came.
-    Plain(Arc<Series>),
+    Plain(Arc<Kept>),
     /// As the bytes of a sample file.
     Packed(Bytes),
 }
@@ -37,6 +38,8 @@ struct Piece {
     span: Span,
     /// How many samples it holds.
     samples: usize,
+    /// The same as bounds count it.
+    weight: usize,
     form: Form,
     /// It follows on the piece before.
     continues: bool,
@@ -48,25 +51,26 @@ struct Piece {
 #[derive(Debug)]
 struct Open {
     since: Instant,
-    series: Series,
+    kept: Kept,
     continues: bool,
 }
 
-/// The pieces of one device, oldest first.
+/// The pieces of one source, oldest first.
 #[derive(Debug, Default)]
 struct Track {
     closed: VecDeque<Piece>,
     /// The piece that was closed last, without its samples.
-    tail: Option<Series>,
+    tail: Option<Kept>,
     open: Option<Open>,
 }
 
-/// All pieces of all devices.
+/// All pieces of all sources.
 #[derive(Debug)]
 pub(super) struct Memory {
     budget: usize,
     /// Pieces are to be written before they are let go.
     to_disk: bool,
+    /// By what the names of their files begin with.
     tracks: BTreeMap<String, Track>,
     /// Of all closed pieces: kept up with them, since it is looked at with each push.
     closed_bytes: usize,
@@ -80,18 +84,18 @@ pub(super) struct Memory {
 /// Pieces that make one file, oldest first.
 #[derive(Debug)]
 pub(super) struct Run {
-    pub(super) netdev: String,
+    pub(super) stem: String,
     pub(super) pieces: Vec<(u64, Form)>,
 }
 
-fn plain_bytes(series: &Series) -> usize {
-    OVERHEAD + series.samples.capacity() * size_of::<Sample>() + series.covered.len() * size_of::<Span>()
+fn plain_bytes(kept: &Kept) -> usize {
+    OVERHEAD + kept.bytes()
 }
 
 impl Piece {
     fn bytes(&self) -> usize {
         match &self.form {
-            Form::Plain(series) => plain_bytes(series),
+            Form::Plain(kept) => plain_bytes(kept),
             Form::Packed(bytes) => OVERHEAD + bytes.len(),
         }
     }
@@ -111,46 +115,45 @@ impl Memory {
     }
 
     /// Adds what was measured since the last time. Says whether a piece was closed.
-    pub(super) fn push(&mut self, series: &Series, now: Instant) -> bool {
-        if series.samples.len() > limits::PIECE_SAMPLES {
-            self.losses.add(Cause::TooLarge, series.samples.len());
+    pub(super) fn push(&mut self, more: Kept, now: Instant) -> bool {
+        if more.weight() > limits::PIECE_SAMPLES {
+            self.losses.add(Cause::TooLarge, more.samples());
             return false;
         }
-        let closed = self.next;
-        let track = self.tracks.entry(series.netdev.clone()).or_default();
+        let (closed, stem) = (self.next, more.stem());
+        let track = self.tracks.entry(stem.clone()).or_default();
         let has_room = |open: &mut Open| {
-            open.series.samples.len() + series.samples.len() <= limits::PIECE_SAMPLES
+            open.kept.weight() + more.weight() <= limits::PIECE_SAMPLES
                 && now.duration_since(open.since) < limits::PIECE_TIME
         };
         let appended = match track.open.as_mut() {
-            Some(open) => has_room(open) && open.series.continue_with(series),
+            Some(open) => has_room(open) && open.kept.continue_with(&more),
             None => false,
         };
         if !appended {
-            self.close(&series.netdev);
-            let track = self.tracks.entry(series.netdev.clone()).or_default();
-            let continues = track.tail.as_ref().is_some_and(|tail| tail.continues_in(series));
-            track.open = Some(Open { since: now, series: series.clone(), continues });
+            self.close(&stem);
+            let track = self.tracks.entry(stem).or_default();
+            let continues = track.tail.as_ref().is_some_and(|tail| tail.continues_in(&more));
+            track.open = Some(Open { since: now, kept: more, continues });
         }
         self.keep_the_budget();
         self.next > closed
     }
 
-    /// Closes the open piece of a device.
-    fn close(&mut self, netdev: &str) {
-        let Some(track) = self.tracks.get_mut(netdev) else { return };
+    /// Closes the open piece of a source.
+    fn close(&mut self, stem: &str) {
+        let Some(track) = self.tracks.get_mut(stem) else { return };
         let Some(mut open) = track.open.take() else { return };
-        let (Some(start), Some(end)) = (open.series.start(), open.series.end()) else { return };
-        let span = Span { start, end };
-        let mut samples = std::mem::take(&mut open.series.samples);
-        samples.shrink_to_fit();
-        track.tail = Some(Series { covered: vec![span], ..open.series.clone() });
+        let Some(span) = open.kept.span() else { return };
+        open.kept.shrink();
+        track.tail = Some(open.kept.tail(span));
         let piece = Piece {
             number: self.next,
             since: open.since,
             span,
-            samples: samples.len(),
-            form: Form::Plain(Arc::new(Series { samples, ..open.series })),
+            samples: open.kept.samples(),
+            weight: open.kept.weight(),
+            form: Form::Plain(Arc::new(open.kept)),
             continues: open.continues,
             done: !self.to_disk,
         };
@@ -165,9 +168,9 @@ impl Memory {
         let opened = |track: &Track| track.open.as_ref().map(|open| open.since + limits::PIECE_TIME);
         let old = |track: &Track| all || opened(track).is_some_and(|until| until <= now);
         let old: Vec<String> =
-            self.tracks.iter().filter(|(_, track)| old(track)).map(|(netdev, _)| netdev.clone()).collect();
-        for netdev in old {
-            self.close(&netdev);
+            self.tracks.iter().filter(|(_, track)| old(track)).map(|(stem, _)| stem.clone()).collect();
+        for stem in old {
+            self.close(&stem);
         }
         self.tracks.values().filter_map(opened).min()
     }
@@ -178,36 +181,36 @@ impl Memory {
     }
 
     fn open_bytes(&self) -> usize {
-        self.tracks.values().filter_map(|track| track.open.as_ref()).map(|open| plain_bytes(&open.series)).sum()
+        self.tracks.values().filter_map(|track| track.open.as_ref()).map(|open| plain_bytes(&open.kept)).sum()
     }
 
     fn keep_the_budget(&mut self) {
-        // Open pieces cannot be packed: many devices close theirs earlier.
+        // Open pieces cannot be packed: many sources close theirs earlier.
         while self.open_bytes() > self.budget / 4 {
-            let size = |track: &Track| track.open.as_ref().map(|open| plain_bytes(&open.series));
-            let largest = self.tracks.iter().max_by_key(|(_, track)| size(track)).map(|(netdev, _)| netdev.clone());
-            let Some(netdev) = largest else { break };
-            self.close(&netdev);
+            let size = |track: &Track| track.open.as_ref().map(|open| plain_bytes(&open.kept));
+            let largest = self.tracks.iter().max_by_key(|(_, track)| size(track)).map(|(stem, _)| stem.clone());
+            let Some(stem) = largest else { break };
+            self.close(&stem);
         }
         while self.bytes() > self.budget {
             let oldest = |track: &Track| track.closed.front().map(|piece| piece.number);
-            let oldest = self.tracks.iter().filter_map(|(netdev, track)| Some((oldest(track)?, netdev))).min();
-            let Some(netdev) = oldest.map(|(_, netdev)| netdev.clone()) else { break };
-            let Some(track) = self.tracks.get_mut(&netdev) else { break };
+            let oldest = self.tracks.iter().filter_map(|(stem, track)| Some((oldest(track)?, stem))).min();
+            let Some(stem) = oldest.map(|(_, stem)| stem.clone()) else { break };
+            let Some(track) = self.tracks.get_mut(&stem) else { break };
             if let Some(piece) = track.closed.pop_front() {
                 self.closed_bytes -= piece.bytes();
                 self.losses.add(self.cause, if piece.done { 0 } else { piece.samples });
             }
             if track.closed.is_empty() && track.open.is_none() {
-                self.tracks.remove(&netdev);
+                self.tracks.remove(&stem);
             }
         }
     }
 
-    /// A closed piece that is not packed, the oldest of its device.
-    pub(super) fn to_pack(&self) -> Option<(u64, Arc<Series>)> {
+    /// A closed piece that is not packed, the oldest of its source.
+    pub(super) fn to_pack(&self) -> Option<(u64, Arc<Kept>)> {
         self.tracks.values().flat_map(|track| &track.closed).find_map(|piece| match &piece.form {
-            Form::Plain(series) => Some((piece.number, series.clone())),
+            Form::Plain(kept) => Some((piece.number, kept.clone())),
             Form::Packed(_) => None,
         })
     }
@@ -225,21 +228,21 @@ impl Memory {
     /// The pieces of a file that is to be written now: whatever there is if `all`. Else when the next one will be.
     pub(super) fn due(&self, now: Instant, all: bool) -> Result<Run, Option<Instant>> {
         let mut next: Option<Instant> = None;
-        for (netdev, track) in &self.tracks {
+        for (stem, track) in &self.tracks {
             let mut waiting = track.closed.iter().filter(|piece| !piece.done).peekable();
             let Some(first) = waiting.peek().copied() else { continue };
-            let (mut pieces, mut samples, mut is_full) = (Vec::new(), 0, false);
+            let (mut pieces, mut weight, mut is_full) = (Vec::new(), 0, false);
             for piece in waiting {
-                is_full = !pieces.is_empty() && (!piece.continues || samples + piece.samples > limits::FILE_SAMPLES);
+                is_full = !pieces.is_empty() && (!piece.continues || weight + piece.weight > limits::FILE_SAMPLES);
                 if is_full {
                     break;
                 }
-                samples += piece.samples;
+                weight += piece.weight;
                 pieces.push((piece.number, piece.form.clone()));
             }
             let until = first.since + limits::FILE_TIME;
             if all || is_full || until <= now {
-                return Ok(Run { netdev: netdev.clone(), pieces });
+                return Ok(Run { stem: stem.clone(), pieces });
             }
             next = Some(next.map_or(until, |next| next.min(until)));
         }
@@ -264,23 +267,23 @@ impl Memory {
         }
     }
 
-    /// The pieces in which the last `span` of a device lies, oldest first, and what of it to take. Where it begins in
+    /// The pieces in which the last `span` of a source lies, oldest first, and what of it to take. Where it begins in
     /// a gap the piece before is among them: without that nobody could tell that it is one.
-    pub(super) fn last(&self, netdev: &str, span: DurationNs) -> Option<(Vec<Form>, Span)> {
-        let track = self.tracks.get(netdev)?;
-        let open = track.open.as_ref().map(|open| &open.series);
-        let end = open.and_then(Series::end).or(track.closed.back().map(|piece| piece.span.end))?;
+    pub(super) fn last(&self, stem: &str, span: DurationNs) -> Option<(Vec<Form>, Span)> {
+        let track = self.tracks.get(stem)?;
+        let open = track.open.as_ref().map(|open| &open.kept);
+        let end = open.and_then(Kept::end).or(track.closed.back().map(|piece| piece.span.end))?;
         let start = UtcNs(end.0.saturating_sub_unsigned(span.0));
         let first = track.closed.iter().position(|piece| piece.span.end > start).unwrap_or(track.closed.len());
-        let begin = track.closed.get(first).map(|piece| piece.span.start).or(open.and_then(Series::start))?;
+        let begin = track.closed.get(first).map(|piece| piece.span.start).or(open.and_then(Kept::start))?;
         let first = if begin > start { first.saturating_sub(1) } else { first };
         let closed = track.closed.iter().skip(first).map(|piece| piece.form.clone());
         let forms = closed.chain(open.map(|open| Form::Plain(Arc::new(open.clone())))).collect();
         Some((forms, Span { start, end }))
     }
 
-    /// The devices of which there is anything.
-    pub(super) fn netdevs(&self) -> Vec<String> {
+    /// The sources of which there is anything.
+    pub(super) fn stems(&self) -> Vec<String> {
         self.tracks.keys().cloned().collect()
     }
 

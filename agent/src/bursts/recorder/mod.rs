@@ -18,10 +18,12 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use analysis::counter_samples::CounterSamples;
 use analysis::series::{DurationNs, Series};
 use anyhow::Context as _;
 
 use crate::bursts::file;
+use crate::bursts::kept::{self, Kept};
 use crate::config::limits;
 use disk::{Disk, Store};
 use memory::{Form, Memory};
@@ -129,35 +131,58 @@ impl Recorder {
         Ok(Self { shared, thread: Some(thread.context("cannot start the recorder's thread")?) })
     }
 
-    /// Adds what was measured of a device since the last time. Takes microseconds, whatever the disk does.
-    pub(crate) fn push(&self, piece: &Series) {
-        if self.shared.lock().memory.push(piece, Instant::now()) {
+    /// Adds what was measured of a source since the last time. Takes microseconds, whatever the disk does.
+    pub(crate) fn push(&self, piece: impl Into<Kept>) {
+        if self.shared.lock().memory.push(piece.into(), Instant::now()) {
             self.shared.work.notify_one();
         }
     }
 
-    /// The devices of which samples are in memory.
+    /// The devices of which samples of traffic are in memory.
     pub(crate) fn netdevs(&self) -> Vec<String> {
-        self.shared.lock().memory.netdevs()
+        self.of(kept::TRAFFIC)
     }
 
-    /// The last of a device, as much of `span` as is in memory and fits into one series: where the wall clock was set
-    /// or the device's settings changed, it begins after that. `None` if there is nothing of this device.
+    /// The sources of one kind.
+    fn of(&self, kind: &str) -> Vec<String> {
+        let stems = self.shared.lock().memory.stems();
+        stems.iter().filter_map(|stem| Some(stem.strip_prefix(kind)?.strip_prefix('-')?.to_owned())).collect()
+    }
+
+    /// The last of a device's traffic, as much of `span` as is in memory and fits into one series: where the wall clock
+    /// was set or the device's settings changed, it begins after that. `None` if there is nothing of this device.
     pub(crate) fn last(&self, netdev: &str, span: DurationNs) -> Option<Series> {
-        let (forms, span) = self.shared.lock().memory.last(netdev, span)?;
-        let mut last: Option<Series> = None;
+        match self.last_of(&format!("{}-{netdev}", kept::TRAFFIC), span)? {
+            Kept::Traffic(series) => Some(series),
+            Kept::Counters(_) => None,
+        }
+    }
+
+    /// The same of counters: of those of a network device and its RDMA port, or of all.
+    pub(crate) fn counters(&self, netdev: Option<&str>, span: DurationNs) -> Vec<CounterSamples> {
+        let last = |name: String| match self.last_of(&format!("{}-{name}", kept::COUNTERS), span)? {
+            Kept::Counters(samples) => Some(samples),
+            Kept::Traffic(_) => None,
+        };
+        let found = self.of(kept::COUNTERS).into_iter().filter_map(last);
+        found.filter(|samples| netdev.is_none_or(|netdev| samples.netdev == netdev)).collect()
+    }
+
+    fn last_of(&self, stem: &str, span: DurationNs) -> Option<Kept> {
+        let (forms, span) = self.shared.lock().memory.last(stem, span)?;
+        let mut last: Option<Kept> = None;
         for form in forms {
             let piece = match form {
-                Form::Plain(series) => Arc::unwrap_or_clone(series),
+                Form::Plain(kept) => Arc::unwrap_or_clone(kept),
                 // It was packed here.
                 Form::Packed(bytes) => file::unpack(bytes).ok()?,
             };
-            let appended = last.as_mut().is_some_and(|series| series.continue_with(&piece));
+            let appended = last.as_mut().is_some_and(|kept| kept.continue_with(&piece));
             if !appended {
                 last = Some(piece);
             }
         }
-        last.map(|series| series.clipped(span))
+        last.map(|kept| kept.clipped(span))
     }
 
     /// What it is doing.

@@ -36,6 +36,10 @@ fn piece(netdev: &str, from: u64, count: u64) -> Series {
     }
 }
 
+fn traffic(netdev: &str, from: u64, count: u64) -> kept::Kept {
+    piece(netdev, from, count).into()
+}
+
 /// Asks until it answers.
 #[track_caller]
 fn until<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
@@ -72,8 +76,8 @@ fn what_is_pushed_is_in_memory_at_once_and_on_the_disk_at_the_end() {
     let folder = tempfile::tempdir().unwrap();
     let recorder = Recorder::start(to(folder.path())).unwrap();
     for index in 0..40 {
-        recorder.push(&piece("eth0", index * 1000, 1000));
-        recorder.push(&piece("eth1", index * 500, 500));
+        recorder.push(piece("eth0", index * 1000, 1000));
+        recorder.push(piece("eth1", index * 500, 500));
     }
     assert_eq!(recorder.netdevs(), ["eth0", "eth1"]);
     assert_eq!(recorder.last("eth0", DurationNs(u64::MAX)).unwrap(), piece("eth0", 0, 40_000));
@@ -90,12 +94,15 @@ fn what_is_pushed_is_in_memory_at_once_and_on_the_disk_at_the_end() {
 fn what_begins_in_a_gap_is_told_with_the_piece_before() {
     let mut memory = Memory::new(1 << 20, false);
     let (now, later) = (Instant::now(), Instant::now() + 2 * limits::PIECE_TIME);
-    memory.push(&piece("eth0", 0, 1000), now);
-    memory.push(&Series { lost: 2000, ..piece("eth0", 3000, 1000) }, later);
+    memory.push(traffic("eth0", 0, 1000), now);
+    memory.push(Series { lost: 2000, ..piece("eth0", 3000, 1000) }.into(), later);
     for (span, pieces, lost) in [(500, 1, 0), (1000, 1, 0), (1500, 2, 500), (3500, 2, 2000), (9000, 2, 2000)] {
-        let (forms, span) = memory.last("eth0", DurationNs(span * MS)).unwrap();
+        let (forms, span) = memory.last("bursts-eth0", DurationNs(span * MS)).unwrap();
         let plain = |form: Form| match form {
-            Form::Plain(series) => Series::clone(&series),
+            Form::Plain(kept) => match Arc::unwrap_or_clone(kept) {
+                kept::Kept::Traffic(series) => series,
+                kept::Kept::Counters(_) => panic!("these are none of counters"),
+            },
             Form::Packed(_) => panic!("nobody packs here"),
         };
         let forms: Vec<Series> = forms.into_iter().map(plain).collect();
@@ -107,7 +114,7 @@ fn what_begins_in_a_gap_is_told_with_the_piece_before() {
 fn pieces_are_packed_while_more_come() {
     let recorder = Recorder::start(Settings { memory: 64 << 20, disk: None }).unwrap();
     for index in 0..160 {
-        recorder.push(&piece("eth0", index * 1000, 1000));
+        recorder.push(piece("eth0", index * 1000, 1000));
     }
     let plain = 160_000 * size_of::<Sample>() as u64;
     let status = until("packed", || Some(recorder.status()).filter(|status| status.memory_bytes < plain / 4));
@@ -119,9 +126,9 @@ fn pieces_are_packed_while_more_come() {
 fn where_the_clock_was_set_back_a_new_series_begins() {
     let folder = tempfile::tempdir().unwrap();
     let recorder = Recorder::start(to(folder.path())).unwrap();
-    recorder.push(&piece("eth0", 5000, 1000));
-    recorder.push(&piece("eth0", 2000, 1000));
-    recorder.push(&piece("eth0", 3000, 1000));
+    recorder.push(piece("eth0", 5000, 1000));
+    recorder.push(piece("eth0", 2000, 1000));
+    recorder.push(piece("eth0", 3000, 1000));
     assert_eq!(recorder.last("eth0", DurationNs(u64::MAX)).unwrap(), piece("eth0", 2000, 2000));
     end(recorder);
     assert_eq!(recorded(folder.path()), [piece("eth0", 2000, 2000), piece("eth0", 5000, 1000)]);
@@ -141,7 +148,8 @@ impl Store for Fake {
     fn put(&mut self, _: &str, _: UtcNs, bytes: &[u8], _: UtcNs) -> Result<(), FileError> {
         // A test that is over leaves a disk that takes everything.
         self.answers.recv().unwrap_or(Ok(()))?;
-        self.kept.lock().unwrap().push(file::unpack(bytes.to_vec().into()).unwrap());
+        let kept::Kept::Traffic(series) = file::unpack(bytes.to_vec().into()).unwrap() else { panic!() };
+        self.kept.lock().unwrap().push(series);
         Ok(())
     }
 
@@ -150,11 +158,11 @@ impl Store for Fake {
     }
 }
 
-type Kept = Arc<Mutex<Vec<Series>>>;
+type Stored = Arc<Mutex<Vec<Series>>>;
 
-fn with_fake(memory: usize) -> (Recorder, Sender<Result<(), FileError>>, Kept) {
+fn with_fake(memory: usize) -> (Recorder, Sender<Result<(), FileError>>, Stored) {
     let (answer, answers) = mpsc::channel();
-    let kept = Kept::default();
+    let kept = Stored::default();
     (Recorder::with_store(memory, Some(Fake { answers, kept: kept.clone() })).unwrap(), answer, kept)
 }
 
@@ -166,7 +174,7 @@ fn refusal(kind: std::io::ErrorKind) -> Result<(), FileError> {
 fn fill(recorder: &Recorder, from: u64) -> u64 {
     let count = limits::FILE_SAMPLES as u64 / 1024 + 32;
     for index in 0..count {
-        recorder.push(&piece("eth0", (from + index) * 1024, 1024));
+        recorder.push(piece("eth0", (from + index) * 1024, 1024));
     }
     from + count
 }
@@ -179,7 +187,7 @@ fn a_full_disk_is_a_state_and_nothing_is_missing_when_it_has_room_again() {
     let state = until("full", || Some(recorder.status().state).filter(|state| *state != State::Recording));
     assert!(matches!(&state, State::DiskFull(text) if text.starts_with("no room for /x")), "{state:?}");
     // The measuring goes on meanwhile.
-    recorder.push(&piece("eth0", count * 1024, 1024));
+    recorder.push(piece("eth0", count * 1024, 1024));
     answer.send(refusal(std::io::ErrorKind::PermissionDenied)).unwrap();
     until("refusal", || matches!(recorder.status().state, State::DiskRefuses(_)).then_some(()));
     answer.send(Ok(())).unwrap();
@@ -218,10 +226,10 @@ fn a_disk_that_hangs_holds_nobody_up_and_what_memory_cannot_keep_is_counted() {
 #[test]
 fn too_much_at_once_is_refused_and_counted() {
     let mut memory = Memory::new(64 << 20, true);
-    assert!(!memory.push(&piece("eth0", 0, limits::PIECE_SAMPLES as u64 + 1), Instant::now()));
+    assert!(!memory.push(traffic("eth0", 0, limits::PIECE_SAMPLES as u64 + 1), Instant::now()));
     let found: Vec<_> = memory.losses.rows().filter(|(_, _, count)| *count > 0).collect();
     assert_eq!(found, [("memory", "too_large", limits::PIECE_SAMPLES as u64 + 1)]);
-    assert_eq!((memory.bytes(), memory.netdevs()), (0, vec![]));
+    assert_eq!((memory.bytes(), memory.stems()), (0, vec![]));
 }
 
 #[test]
@@ -231,11 +239,11 @@ fn many_devices_share_the_budget() {
     let now = Instant::now();
     for round in 0..20 {
         for device in 0..64 {
-            memory.push(&piece(&format!("eth{device}"), round * 128, 128), now);
+            memory.push(traffic(&format!("eth{device}"), round * 128, 128), now);
             assert!(memory.bytes() <= budget, "{}", memory.bytes());
         }
     }
-    assert_eq!(memory.netdevs().len(), 64);
+    assert_eq!(memory.stems().len(), 64);
     // Without a disk nothing is lost that was to be kept.
     assert_eq!(memory.losses.rows().map(|(_, _, count)| count).sum::<u64>(), 0);
 }
@@ -246,17 +254,17 @@ fn a_file_is_due_when_its_first_piece_is_old_or_it_is_full() {
     let start = Instant::now();
     let after = |seconds| start + Duration::from_secs(seconds);
     assert_eq!(memory.due(start, false).unwrap_err(), None);
-    memory.push(&piece("eth0", 0, 1000), start);
+    memory.push(traffic("eth0", 0, 1000), start);
     assert_eq!(memory.close_old(after(9), false), Some(after(10)));
     assert_eq!(memory.due(after(70), false).unwrap_err(), None, "it is still open");
     assert_eq!(memory.close_old(after(10), false), None);
     assert_eq!(memory.due(after(59), false).unwrap_err(), Some(after(60)));
-    memory.push(&piece("eth0", 1000, 1000), after(11));
+    memory.push(traffic("eth0", 1000, 1000), after(11));
     memory.close_old(after(21), false);
     let run = memory.due(after(60), false).unwrap();
-    assert_eq!((&*run.netdev, run.pieces.len()), ("eth0", 2), "one file of both pieces");
+    assert_eq!((&*run.stem, run.pieces.len()), ("bursts-eth0", 2), "one file of both pieces");
     // A piece that does not continue the others makes them due.
-    memory.push(&piece("eth0", 0, 1000), after(22));
+    memory.push(traffic("eth0", 0, 1000), after(22));
     memory.close_old(after(23), true);
     let run = memory.due(after(24), false).unwrap();
     assert_eq!(run.pieces.len(), 2);
@@ -289,7 +297,7 @@ fn old_files_go_by_age_and_by_bytes_and_foreign_ones_stay() {
     assert!(!names(folder.path()).contains(&left.to_owned()), "what a dead agent left is removed");
     assert_eq!(disk.usage(), (0, 0), "a year is over the age");
     for hour in 0..3 {
-        disk.put("eth0", time(hour), &[0; 1000], time(hour)).unwrap();
+        disk.put("bursts-eth0", time(hour), &[0; 1000], time(hour)).unwrap();
     }
     assert_eq!(disk.usage(), (2, 2000), "three are over the bytes");
     drop(disk);
@@ -323,6 +331,6 @@ fn a_folder_that_cannot_be_is_a_state() {
     let recorder = Recorder::start(to(&file.join("folder"))).unwrap();
     let state = until("refusal", || Some(recorder.status().state).filter(|state| *state != State::Recording));
     assert!(matches!(&state, State::DiskRefuses(text) if text.contains("make the folder")), "{state:?}");
-    recorder.push(&piece("eth0", 0, 10));
+    recorder.push(piece("eth0", 0, 10));
     assert_eq!(recorder.last("eth0", DurationNs(u64::MAX)).unwrap(), piece("eth0", 0, 10));
 }

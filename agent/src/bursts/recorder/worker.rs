@@ -3,7 +3,7 @@
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use analysis::series::{Series, UtcNs};
+use analysis::series::UtcNs;
 use bytes::Bytes;
 
 use super::disk::Store;
@@ -11,6 +11,7 @@ use super::loss::Cause;
 use super::memory::{Form, Run};
 use super::{Shared, State};
 use crate::bursts::file::{self, FileError};
+use crate::bursts::kept::Kept;
 use crate::config::limits;
 
 /// The thread's own.
@@ -25,7 +26,7 @@ pub(super) struct Worker<S> {
 
 /// What to do next.
 enum Job {
-    Pack(u64, Arc<Series>),
+    Pack(u64, Arc<Kept>),
     Write(Run),
     /// Nothing before this time.
     Wait(Option<Instant>),
@@ -44,7 +45,7 @@ impl<S: Store> Worker<S> {
         }
         loop {
             match self.next() {
-                Job::Pack(number, series) => self.pack(number, &series),
+                Job::Pack(number, kept) => self.pack(number, &kept),
                 Job::Write(run) => self.write(&run),
                 Job::Wait(until) => self.wait(until),
                 Job::End => break,
@@ -61,8 +62,8 @@ impl<S: Store> Worker<S> {
         let mut inner = self.shared.lock();
         let stop = inner.stop;
         let close = inner.memory.close_old(now, stop);
-        if let Some((number, series)) = inner.memory.to_pack() {
-            return Job::Pack(number, series);
+        if let Some((number, kept)) = inner.memory.to_pack() {
+            return Job::Pack(number, kept);
         }
         let write = match (&self.store, self.retry) {
             (None, _) => None,
@@ -87,8 +88,8 @@ impl<S: Store> Worker<S> {
         drop(self.shared.work.wait_timeout(inner, limit).unwrap_or_else(PoisonError::into_inner));
     }
 
-    fn pack(&self, number: u64, series: &Series) {
-        let packed = file::pack(series);
+    fn pack(&self, number: u64, kept: &Kept) {
+        let packed = file::pack(kept);
         let mut inner = self.shared.lock();
         match packed {
             Ok(bytes) => inner.memory.packed(number, Bytes::from(bytes)),
@@ -98,17 +99,17 @@ impl<S: Store> Worker<S> {
 
     fn write(&mut self, run: &Run) {
         let numbers: Vec<u64> = run.pieces.iter().map(|(number, _)| *number).collect();
-        let Some((series, bytes)) = joined(run) else {
+        let Some((kept, bytes)) = joined(run) else {
             let mut inner = self.shared.lock();
             numbers.iter().for_each(|number| inner.memory.forget(*number));
             return;
         };
-        let (Some(store), Some(start)) = (&mut self.store, series.start()) else { return };
-        let put = store.put(&run.netdev, start, &bytes, wall_clock());
+        let (Some(store), Some(span)) = (&mut self.store, kept.span()) else { return };
+        let put = store.put(&run.stem, span.start, &bytes, wall_clock());
         if put.is_ok() {
             self.shared.lock().memory.done(&numbers);
         }
-        self.note(put, series.samples.len() as u64);
+        self.note(put, kept.samples() as u64);
     }
 
     /// Tells what came of using the disk.
@@ -133,22 +134,22 @@ impl<S: Store> Worker<S> {
     }
 }
 
-/// The pieces as one series and one file. `None` if they cannot be.
-fn joined(run: &Run) -> Option<(Series, Vec<u8>)> {
-    let mut joined: Option<Series> = None;
+/// The pieces as one and its file. `None` if they cannot be.
+fn joined(run: &Run) -> Option<(Kept, Vec<u8>)> {
+    let mut joined: Option<Kept> = None;
     for (_, form) in &run.pieces {
         let piece = match form {
-            Form::Plain(series) => Series::clone(series),
+            Form::Plain(kept) => Kept::clone(kept),
             Form::Packed(bytes) => file::unpack(bytes.clone()).ok()?,
         };
         match &mut joined {
-            Some(series) => series.continue_with(&piece).then_some(())?,
+            Some(kept) => kept.continue_with(&piece).then_some(())?,
             None => joined = Some(piece),
         }
     }
-    let series = joined?;
-    let bytes = file::pack(&series).ok()?;
-    Some((series, bytes))
+    let kept = joined?;
+    let bytes = file::pack(&kept).ok()?;
+    Some((kept, bytes))
 }
 
 fn wall_clock() -> UtcNs {

@@ -9,6 +9,7 @@ use serde::{Serialize, Serializer};
 
 use super::field::Record;
 use super::format;
+use super::pause::{CounterRecord, Pause, PauseRecord, counter_records};
 use super::report::{QUANTILES, Report};
 use super::table::{FIELDS, Row};
 
@@ -66,6 +67,10 @@ struct ShowRecord<'a> {
     /// Why there are no bursts.
     cannot_tell: Option<String>,
     bursts: Option<Vec<Record<Row>>>,
+    /// Absent where pause was not sampled; empty where there was none.
+    pause: Option<Vec<PauseRecord>>,
+    /// Absent where no counters were sampled.
+    counters: Option<Vec<CounterRecord<'a>>>,
 }
 
 #[serde_with::skip_serializing_none]
@@ -135,6 +140,8 @@ pub(super) fn show(report: &Report, out: &mut impl Write) -> anyhow::Result<()> 
         tx: direction(report, Direction::Tx),
         cannot_tell: report.found.as_ref().err().map(ToString::to_string),
         bursts: report.found.as_ref().ok().map(|found| found.iter().filter_map(row).collect()),
+        pause: report.pause.as_ref().map(Pause::records),
+        counters: (!report.counters.is_empty()).then(|| counter_records(&report.counters)),
     };
     serde_json::to_writer(&mut *out, &record)?;
     writeln!(out)?;

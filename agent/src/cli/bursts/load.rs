@@ -4,10 +4,12 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use analysis::burst::Share;
+use analysis::counter_samples::CounterSamples;
 use analysis::series::{BitsPerSecond, DurationNs, Series, Span, UtcNs};
 use jiff::Timestamp;
 
 use crate::bursts::file;
+use crate::bursts::kept::Kept;
 use crate::cli::client::{Agent, SocketArgs};
 use crate::config::rate::rate;
 use crate::config::{limits, time};
@@ -52,11 +54,23 @@ pub(crate) struct TimeArgs {
 impl TimeArgs {
     /// What of a series is looked at.
     pub(crate) fn part(&self, series: Series) -> Series {
-        if self.from.is_none() && self.to.is_none() {
-            return series;
+        match self.span() {
+            Some(span) => series.clipped(span),
+            None => series,
         }
+    }
+
+    /// What of counters is looked at.
+    pub(crate) fn part_of_counters(&self, counters: Vec<CounterSamples>) -> Vec<CounterSamples> {
+        match self.span() {
+            Some(span) => counters.iter().map(|samples| samples.clipped(span)).collect(),
+            None => counters,
+        }
+    }
+
+    fn span(&self) -> Option<Span> {
         let (start, end) = (self.from.unwrap_or(UtcNs(i64::MIN)), self.to.unwrap_or(UtcNs(i64::MAX)));
-        series.clipped(Span { start, end })
+        (self.from.is_some() || self.to.is_some()).then_some(Span { start, end })
     }
 }
 
@@ -78,29 +92,122 @@ fn threshold(text: &str) -> Result<f64, String> {
     share.ok_or_else(|| "write a share of the line rate: more than 0, at most 1, such as 0.5".to_owned())
 }
 
-/// Reads files; those of one device become one series. In the order in which devices come first.
+/// What there is of one device.
+#[derive(Clone, Debug)]
+pub(crate) struct Loaded {
+    /// Its traffic; without any time measured where there are counters alone.
+    pub(crate) series: Series,
+    /// Its counters, and those of its RDMA port.
+    pub(crate) counters: Vec<CounterSamples>,
+}
+
+impl From<Series> for Loaded {
+    fn from(series: Series) -> Self {
+        Self { series, counters: Vec::new() }
+    }
+}
+
+/// Reads files of traffic; those of one device become one series. In the order in which devices come first.
 ///
 /// # Errors
 ///
 /// If a file cannot be read, or they have too many samples.
 pub(crate) fn files(paths: &[PathBuf]) -> anyhow::Result<Vec<Series>> {
-    let mut groups: Vec<Vec<Series>> = Vec::new();
-    let mut samples = 0;
+    let read = |path: &PathBuf| Ok(Kept::Traffic(file::read(path)?));
+    Ok(grouped(bounded(paths, read)?).into_iter().map(|loaded| loaded.series).collect())
+}
+
+/// The same of files of traffic and of counters.
+///
+/// # Errors
+///
+/// As [`files`].
+pub(crate) fn all_files(paths: &[PathBuf]) -> anyhow::Result<Vec<Loaded>> {
+    Ok(grouped(bounded(paths, |path| Ok(file::read_any(path)?))?))
+}
+
+fn bounded(paths: &[PathBuf], read: impl Fn(&PathBuf) -> anyhow::Result<Kept>) -> anyhow::Result<Vec<Kept>> {
+    let (mut all, mut samples) = (Vec::new(), 0);
     for path in paths {
-        let series = file::read(path)?;
-        samples += series.samples.len();
+        let kept = read(path)?;
+        samples += kept.weight();
         anyhow::ensure!(
             samples <= limits::SHOWN_SAMPLES,
             "{}: more than {} samples with this file: give fewer files",
             path.display(),
             limits::SHOWN_SAMPLES
         );
-        match groups.iter_mut().find(|group| group.first().is_some_and(|first| is_same(first, &series))) {
-            Some(group) => group.push(series),
-            None => groups.push(vec![series]),
+        all.push(kept);
+    }
+    Ok(all)
+}
+
+/// Puts together what is of one device.
+fn grouped(all: Vec<Kept>) -> Vec<Loaded> {
+    let mut groups: Vec<(Vec<Series>, Vec<CounterSamples>)> = Vec::new();
+    for kept in all {
+        let same = |(series, counters): &(Vec<Series>, Vec<CounterSamples>)| match &kept {
+            Kept::Traffic(new) => match series.first() {
+                Some(first) => is_same(first, new),
+                None => counters.first().is_some_and(|first| is_of(first, new)),
+            },
+            Kept::Counters(new) => match series.first() {
+                Some(first) => is_of(new, first),
+                None => counters.first().is_some_and(|first| is_of(new, &bare(first))),
+            },
+        };
+        let group = match groups.iter().position(same) {
+            Some(at) => at,
+            None => {
+                groups.push((Vec::new(), Vec::new()));
+                groups.len() - 1
+            }
+        };
+        if let Some((series, counters)) = groups.get_mut(group) {
+            match kept {
+                Kept::Traffic(new) => series.push(new),
+                Kept::Counters(new) => counters.push(new),
+            }
         }
     }
-    Ok(groups.into_iter().map(Series::join).collect())
+    let loaded = |(series, counters): (Vec<Series>, Vec<CounterSamples>)| {
+        let bare = counters.first().map(bare);
+        let series = if series.is_empty() { bare.unwrap_or_default() } else { Series::join(series) };
+        Loaded { series, counters: joined(counters) }
+    };
+    groups.into_iter().map(loaded).collect()
+}
+
+/// Pieces of the same counters put together, in order of time.
+fn joined(mut pieces: Vec<CounterSamples>) -> Vec<CounterSamples> {
+    pieces.sort_by_key(CounterSamples::start);
+    let mut all: Vec<CounterSamples> = Vec::new();
+    for piece in pieces {
+        if !all.iter_mut().any(|known| known.continue_with(&piece)) {
+            all.push(piece);
+        }
+    }
+    all
+}
+
+/// The device that counters are of, without traffic.
+fn bare(counters: &CounterSamples) -> Series {
+    let netdev = if counters.netdev.is_empty() { counters.name() } else { counters.netdev.clone() };
+    Series {
+        host: counters.host.clone(),
+        boot_id: counters.boot_id.clone(),
+        netdev,
+        interval: counters.interval,
+        line_rate: counters.line_rate,
+        clock_error: counters.clock_error,
+        ..Series::default()
+    }
+}
+
+/// Whether counters are those of a device.
+fn is_of(counters: &CounterSamples, series: &Series) -> bool {
+    let bare = bare(counters);
+    (&bare.host, &bare.boot_id, &bare.netdev) == (&series.host, &series.boot_id, &series.netdev)
 }
 
 /// What the agent of this host has in memory of one device, or of all that have samples.
@@ -108,15 +215,18 @@ pub(crate) fn files(paths: &[PathBuf]) -> anyhow::Result<Vec<Series>> {
 /// # Errors
 ///
 /// If no agent runs, or it has nothing.
-pub(crate) fn last(socket: &SocketArgs, netdev: Option<&str>, last: Duration) -> anyhow::Result<Vec<Series>> {
+pub(crate) fn last(socket: &SocketArgs, netdev: Option<&str>, last: Duration) -> anyhow::Result<Vec<Loaded>> {
     let last = DurationNs(u64::try_from(last.as_nanos()).unwrap_or(u64::MAX));
-    let mut found = Agent::connect(socket.path())?.samples(netdev, last)?;
-    found.retain(|series| !series.covered.is_empty());
+    let mut found = Agent::connect(socket.path())?.samples(netdev, last, true)?;
+    found.retain(|kept| match kept {
+        Kept::Traffic(series) => !series.covered.is_empty(),
+        Kept::Counters(samples) => !samples.covered.is_empty(),
+    });
     anyhow::ensure!(
         !found.is_empty(),
         "the agent has no samples yet: `fabricscope status` says which devices are sampled"
     );
-    Ok(found)
+    Ok(grouped(found))
 }
 
 /// Whether two series are of the same device in the same boot, and can be one.

@@ -6,6 +6,7 @@ mod field;
 mod format;
 mod json;
 mod load;
+mod pause;
 mod plot;
 mod record;
 mod report;

@@ -66,17 +66,20 @@ fn round_up(value: f64) -> f64 {
     steps.into_iter().find(|step| *step >= value).unwrap_or(value)
 }
 
-/// Both directions, one below the other, over the same time.
+/// Both directions, one below the other, over the same time; pause below them.
 pub(super) fn plot(report: &Report, paper: Paper) -> String {
-    let Some(window) = report.series.window() else { return String::new() };
+    let Some(window) = report.window() else { return String::new() };
     let count = count(&report.series, window, columns(paper, MARGIN));
     let mut text = String::new();
-    for direction in Direction::ALL {
+    for direction in Direction::ALL.into_iter().filter(|_| report.has_traffic()) {
         let bins = bins(&report.series, direction, window, count);
         let peak = bins.iter().filter_map(|bin| bin.peak).max().unwrap_or(BitsPerSecond(0));
         let top = top(report.series.line_rate, peak);
         let chart = Chart { direction, bins, top, threshold: report.limit() };
         text.push_str(&chart.text(report, paper));
+    }
+    if let Some(pause) = &report.pause {
+        text.push_str(&pause.plot(window, count, paper));
     }
     text.push_str(&times(window, report.series.interval, count, MARGIN - 1));
     text
@@ -151,8 +154,15 @@ impl Chart {
     }
 }
 
+/// A share as a bar of one character; what is there shows, however little it is.
+pub(super) fn eighth(share: Option<f64>) -> char {
+    let Some(share) = share else { return '?' };
+    let least = usize::from(share > 0.0);
+    EIGHTHS.get(((share * 8.0).round() as usize).max(least)).copied().unwrap_or('█')
+}
+
 /// The colour of a direction.
-const fn colour(direction: Direction) -> AnsiColor {
+pub(super) const fn colour(direction: Direction) -> AnsiColor {
     match direction {
         Direction::Rx => AnsiColor::Cyan,
         Direction::Tx => AnsiColor::Yellow,

@@ -5,20 +5,25 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use agent_common::bucket::SLOTS;
+use analysis::counter_samples::CounterSamples;
 use analysis::series::{BitsPerSecond, Direction, DurationNs, Series, UtcNs};
 use anyhow::{Context as _, bail};
 use jiff::Timestamp;
+
+mod counters;
 
 use crate::bursts::clock::HostClocks;
 use crate::bursts::device::Origin;
 use crate::bursts::file;
 use crate::bursts::run::{self, Ended, Outcome, Plan, Progress};
 use crate::bursts::sessions::{Host as _, KernelHost};
-use crate::config::limits;
 use crate::config::rate::rate;
 use crate::config::units::{INTERVAL_NAMES, prefix};
+use crate::config::{limits, time};
+use crate::counters::fast::Choice;
 use crate::host::kernel::KernelFacts;
 use crate::host::links::Link;
 use crate::host::roots::Roots;
@@ -54,8 +59,24 @@ pub(crate) struct RecordArgs {
     /// The file to write, - for standard output [default: NETDEV-TIME.parquet in this folder]
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
+    /// Sample counters of the device and its RDMA port too, such as "pause congestion": to files beside
+    ///
+    /// Groups are traffic, pause, congestion, transport, host, link and requests; names are those of `fabricscope
+    /// counters`.
+    #[arg(long, value_name = "WORDS")]
+    counters: Option<Choice>,
+    /// How often
+    #[arg(long, value_name = "TIME", default_value = "1ms", value_parser = every, requires = "counters")]
+    counters_interval: Duration,
     #[command(flatten)]
     roots: Roots,
+}
+
+/// The pace of counters.
+fn every(text: &str) -> Result<Duration, String> {
+    let found = time::parse(text)?;
+    let range = Duration::from_millis(1)..=Duration::from_secs(1);
+    if range.contains(&found) { Ok(found) } else { Err("write a time from 1ms to 1s".to_owned()) }
 }
 
 pub(super) fn interval(text: &str) -> Result<DurationNs, String> {
@@ -83,6 +104,10 @@ fn region(text: &str) -> Result<Prefix, String> {
 ///
 /// If there is no such device, the start is past, nothing can be attached, or the file cannot be written.
 pub(super) fn run(args: &RecordArgs, out: &mut impl Write) -> anyhow::Result<ExitCode> {
+    anyhow::ensure!(
+        args.counters.is_none() || args.output.as_deref() != Some(Path::new("-")),
+        "samples of counters go to files beside that of the traffic: give --output a file"
+    );
     let stop = Arc::new(AtomicBool::new(false));
     for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
         signal_hook::flag::register(signal, Arc::clone(&stop)).context("installing a signal handler")?;
@@ -99,13 +124,17 @@ pub(super) fn run(args: &RecordArgs, out: &mut impl Write) -> anyhow::Result<Exi
     }
     let facts = KernelFacts::read(&args.roots);
     let origin = Origin { host: facts.hostname.unwrap_or_default(), boot_id: facts.boot_id.unwrap_or_default() };
+    let counters = args.counters.as_ref().map(|choice| counters::Run::start(args, choice, &origin)).transpose()?;
     let mut shown = Shown::new(args);
     let outcome = run::run(&plan, &origin, &host, &HostClocks, &mut |progress| {
         shown.show(progress);
         !stop.load(Ordering::Relaxed)
     });
     shown.clear();
-    finish(args, &outcome?, out)
+    let outcome = outcome?;
+    // Ended first: it gives away what it has.
+    let counters = counters.map(counters::Run::end).unwrap_or_default();
+    finish(args, &outcome, &counters, out)
 }
 
 fn find<'a>(links: &'a [Link], name: &str) -> anyhow::Result<&'a Link> {
@@ -132,7 +161,12 @@ fn plan(args: &RecordArgs, link: &Link) -> Plan {
 }
 
 /// Writes what there is, and says so.
-fn finish(args: &RecordArgs, outcome: &Outcome, out: &mut impl Write) -> anyhow::Result<ExitCode> {
+fn finish(
+    args: &RecordArgs,
+    outcome: &Outcome,
+    counters: &[CounterSamples],
+    out: &mut impl Write,
+) -> anyhow::Result<ExitCode> {
     let series = &outcome.series;
     let Some(first) = series.covered.first() else {
         bail!("nothing was sampled of {}: {}", args.netdev, why(outcome.ended));
@@ -146,6 +180,7 @@ fn finish(args: &RecordArgs, outcome: &Outcome, out: &mut impl Write) -> anyhow:
     if args.output.is_none() {
         writeln!(out, "{}", path.display())?;
     }
+    counters::write(counters, series, &path, args.output.is_none(), out)?;
     eprintln!("{}", summary(series));
     if let Some(step) = outcome.step_ns {
         eprintln!("fabricscope: the clock was set by {} meanwhile: times may be wrong by that", seconds(step));

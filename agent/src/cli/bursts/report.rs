@@ -2,8 +2,11 @@
 
 use analysis::answer::Answer;
 use analysis::burst::{Burst, Share, Unknown, bursts};
-use analysis::series::{BitsPerSecond, Direction, Series};
+use analysis::counter_samples::CounterSamples;
+use analysis::series::{BitsPerSecond, Direction, Series, Span};
 use analysis::utilisation::{Total, total};
+
+use super::pause::Pause;
 
 /// The quantiles that are told of every distribution.
 pub(super) const QUANTILES: [(&str, f64); 4] = [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("max", 1.0)];
@@ -17,6 +20,10 @@ pub(super) struct Report {
     tx: Total,
     /// Of both directions in order of time, or why there is no telling.
     pub(super) found: Result<Vec<Burst>, Unknown>,
+    /// Samples of the device's counters.
+    pub(super) counters: Vec<CounterSamples>,
+    /// Its pause, if it was sampled.
+    pub(super) pause: Option<Pause>,
 }
 
 impl Report {
@@ -33,7 +40,28 @@ impl Report {
         if let Ok(all) = &mut found {
             all.sort_by_key(|burst| burst.start);
         }
-        Self { series, threshold, rx, tx, found }
+        Self { series, threshold, rx, tx, found, counters: Vec::new(), pause: None }
+    }
+
+    /// The same with what the device's counters say.
+    pub(super) fn with_counters(mut self, counters: Vec<CounterSamples>) -> Self {
+        self.pause = Pause::of(&counters);
+        self.counters = counters;
+        self
+    }
+
+    /// Whether traffic was sampled; else there are counters alone.
+    pub(super) fn has_traffic(&self) -> bool {
+        !self.series.covered.is_empty()
+    }
+
+    /// The time that is shown: that of the traffic, or of the counters where there is none.
+    pub(super) fn window(&self) -> Option<Span> {
+        let counters = || {
+            let windows = self.counters.iter().filter_map(CounterSamples::window);
+            windows.reduce(|one, other| Span { start: one.start.min(other.start), end: one.end.max(other.end) })
+        };
+        self.series.window().or_else(counters)
     }
 
     /// What one direction carried in all.

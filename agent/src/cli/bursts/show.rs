@@ -6,13 +6,14 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use analysis::burst::{Burst, Share, Unknown, gaps};
+use analysis::counter_samples::CounterSamples;
 use analysis::distribution::Distribution;
 use analysis::series::{Direction, DurationNs, Series};
 
-use super::load::{self, DeviceArgs, TimeArgs};
+use super::load::{self, DeviceArgs, Loaded, TimeArgs};
 use super::report::{QUANTILES, Report};
 use super::table::{FIELDS, Row};
-use super::{Output, field, format, json, plot, svg};
+use super::{Output, field, format, json, pause, plot, svg};
 use crate::bursts::file;
 use crate::cli::Usage;
 use crate::cli::client::SocketArgs;
@@ -70,37 +71,42 @@ pub(crate) fn run(args: &ShowArgs, out: &mut impl Write) -> anyhow::Result<ExitC
     }
     let mut all = match args.last {
         Some(last) => load::last(&args.socket, args.netdev.as_deref(), last)?,
-        None => load::files(&args.files)?,
+        None => load::all_files(&args.files)?,
     };
     if let Some(netdev) = &args.netdev {
-        let seen = load::names(&all);
-        all.retain(|series| series.netdev == *netdev);
+        let seen = names(&all);
+        all.retain(|loaded| loaded.series.netdev == *netdev);
         anyhow::ensure!(!all.is_empty(), "no samples of {netdev} there, only of {seen}");
     }
     show_all(all, args, Paper::of_stdout(), out)
 }
 
 /// One device after the other.
-fn show_all(all: Vec<Series>, args: &ShowArgs, paper: Paper, out: &mut impl Write) -> anyhow::Result<ExitCode> {
+fn show_all(all: Vec<Loaded>, args: &ShowArgs, paper: Paper, out: &mut impl Write) -> anyhow::Result<ExitCode> {
     anyhow::ensure!(
         args.svg.is_none() || all.len() == 1,
         "a picture is of one device, these are {}: choose one with --netdev",
-        load::names(&all)
+        names(&all)
     );
-    for (number, series) in all.into_iter().enumerate() {
+    for (number, loaded) in all.into_iter().enumerate() {
         if number > 0 && args.output == Output::Table {
             writeln!(out)?;
         }
-        show(series, args, paper, out)?;
+        show(loaded, args, paper, out)?;
     }
     out.flush()?;
     Ok(ExitCode::SUCCESS)
 }
 
-fn show(series: Series, args: &ShowArgs, paper: Paper, out: &mut impl Write) -> anyhow::Result<()> {
-    let mut series = args.time.part(series);
+fn names(all: &[Loaded]) -> String {
+    load::names(&all.iter().map(|loaded| loaded.series.clone()).collect::<Vec<_>>())
+}
+
+fn show(loaded: Loaded, args: &ShowArgs, paper: Paper, out: &mut impl Write) -> anyhow::Result<()> {
+    let mut series = args.time.part(loaded.series);
     args.device.complete(&mut series);
     let report = Report::of(series, args.device.threshold());
+    let report = report.with_counters(args.time.part_of_counters(loaded.counters));
     if let Some(path) = &args.svg {
         file::put(path, svg::show::picture(&report)?.as_bytes())?;
     }
@@ -127,18 +133,12 @@ fn screen(report: &Report, paper: Paper, plot: bool) -> String {
 
 /// What was measured, what it sums up to, and the table of bursts.
 fn text(report: &Report, paper: Paper) -> String {
-    let mut lines = vec![title(&report.series), format!("measured   {}", measured(&report.series))];
-    lines.push(match report.limit() {
-        Some(limit) => {
-            let rate = report.series.line_rate.map(format::rate).unwrap_or_default();
-            format!("line rate  {rate}; a burst is above {}", format::rate(limit))
-        }
-        None => "line rate  not known".to_owned(),
-    });
-    for direction in Direction::ALL {
-        lines.push(format!("{:<10} {}", direction.name(), carried(report, direction)));
+    let mut lines = vec![title(report), format!("measured   {}", measured(report))];
+    if report.has_traffic() {
+        lines.extend(traffic(report));
     }
-    lines.extend(summary(report));
+    lines.extend(report.pause.iter().flat_map(pause::Pause::lines));
+    lines.extend(pause::counter_lines(&report.counters));
     if let (Ok(found), Some(line_rate)) = (&report.found, report.series.line_rate)
         && !found.is_empty()
     {
@@ -150,10 +150,28 @@ fn text(report: &Report, paper: Paper) -> String {
     lines.join("\n")
 }
 
+/// The line rate, what was carried, and what bursts there were.
+fn traffic(report: &Report) -> Vec<String> {
+    let mut lines = Vec::new();
+    lines.push(match report.limit() {
+        Some(limit) => {
+            let rate = report.series.line_rate.map(format::rate).unwrap_or_default();
+            format!("line rate  {rate}; a burst is above {}", format::rate(limit))
+        }
+        None => "line rate  not known".to_owned(),
+    });
+    for direction in Direction::ALL {
+        lines.push(format!("{:<10} {}", direction.name(), carried(report, direction)));
+    }
+    lines.extend(summary(report));
+    lines
+}
+
 /// Which device, and when.
-pub(super) fn title(series: &Series) -> String {
+pub(super) fn title(report: &Report) -> String {
+    let series = &report.series;
     let name = load::name(series);
-    let Some(window) = series.window() else { return format!("{name}: no time was measured") };
+    let Some(window) = report.window() else { return format!("{name}: no time was measured") };
     let (day, start) = format::day_and_time(window.start, series.interval);
     let (_, end) = format::day_and_time(window.end, series.interval);
     clean(&format!(
@@ -164,9 +182,12 @@ pub(super) fn title(series: &Series) -> String {
 }
 
 /// How much of the time was measured, and how well it is dated.
-pub(super) fn measured(series: &Series) -> String {
-    let all = series.window().map_or(DurationNs(0), |window| window.length());
-    let share = if all.0 == 0 { 0.0 } else { series.measured().0 as f64 / all.0 as f64 };
+pub(super) fn measured(report: &Report) -> String {
+    let series = &report.series;
+    let all = report.window().map_or(DurationNs(0), |window| window.length());
+    let counters = || report.counters.iter().map(CounterSamples::measured).max().unwrap_or_default();
+    let measured = if report.has_traffic() { series.measured() } else { counters() };
+    let share = if all.0 == 0 { 0.0 } else { measured.0 as f64 / all.0 as f64 };
     // What is missing must not round away.
     let share = if share < 1.0 { share.min(0.9999) } else { share };
     let lost = match series.lost {
@@ -178,7 +199,7 @@ pub(super) fn measured(series: &Series) -> String {
         Some(error) => format!("clock within {} of UTC", format::duration(error)),
         None => "clock error not known".to_owned(),
     };
-    format!("{} ({}), {lost}, {clock}", format::duration(series.measured()), format::percent(share))
+    format!("{} ({}), {lost}, {clock}", format::duration(measured), format::percent(share))
 }
 
 /// What one direction carried.

@@ -13,6 +13,7 @@ use jiff::Timestamp;
 use super::format;
 use super::load::{DeviceArgs, name};
 use super::report::Report;
+use crate::bursts::kept::Kept;
 use crate::cli::client::{Agent, SocketArgs};
 use crate::config::time;
 use crate::terminal::{Paper, clean};
@@ -64,9 +65,9 @@ pub(super) fn run(args: &WatchArgs, out: &mut impl Write) -> anyhow::Result<Exit
     let end = args.duration.map(|duration| Instant::now() + duration);
     let mut shown = 0;
     loop {
-        let series = agent.samples(args.netdev.as_deref(), EVERY)?;
+        let found = agent.samples(args.netdev.as_deref(), EVERY, false)?;
         let paper = Paper::of_stdout();
-        let lines: Vec<String> = series.into_iter().flat_map(|series| lines(series, args, paper)).collect();
+        let lines: Vec<String> = found.into_iter().flat_map(|kept| lines(kept, args, paper)).collect();
         if shown > 0 && io::stdout().is_terminal() {
             // Up to the first line of what stands there, and clear to the end of the screen.
             write!(out, "\x1b[{shown}F\x1b[0J")?;
@@ -85,7 +86,8 @@ pub(super) fn run(args: &WatchArgs, out: &mut impl Write) -> anyhow::Result<Exit
 }
 
 /// A line for each direction of a device.
-fn lines(mut series: Series, args: &WatchArgs, paper: Paper) -> Vec<String> {
+fn lines(kept: Kept, args: &WatchArgs, paper: Paper) -> Vec<String> {
+    let Kept::Traffic(mut series) = kept else { return Vec::new() };
     args.device.complete(&mut series);
     let Some(span) = series.window() else { return Vec::new() };
     let time = Timestamp::from_nanosecond(span.end.0.into()).unwrap_or_default().strftime("%H:%M:%S").to_string();

@@ -87,7 +87,11 @@ pub(crate) struct CountersArgs {
 fn interval(text: &str) -> Result<Duration, String> {
     let duration = SpanParser::new().parse_unsigned_duration(text).map_err(|error| error.to_string())?;
     let range = Duration::from_millis(10)..=Duration::from_secs(3600);
-    if range.contains(&duration) { Ok(duration) } else { Err("write a time from 10ms to 1h".to_owned()) }
+    if range.contains(&duration) {
+        Ok(duration)
+    } else {
+        Err("write a time from 10ms to 1h; `bursts record --counters` samples down to 1ms".to_owned())
+    }
 }
 
 /// Reads and shows.

@@ -20,10 +20,26 @@ pub(super) fn page_of_counters(metrics: &mut Metrics, latest: &Latest, devices: 
         bursts: None,
         counters: Some(latest),
         findings: &Findings::default(),
+        fast: &(0..3 * devices).map(fast_source).collect::<Vec<_>>(),
         losses: &[],
         signatures_evicted: 0,
     };
     metrics.page(&reading).unwrap()
+}
+
+/// A source that is read fast.
+fn fast_source(index: u32) -> fast::Status {
+    fast::Status {
+        device: format!("eth{index}"),
+        port: None,
+        source: "ethtool",
+        counters: 40,
+        asked: Duration::from_millis(1),
+        pace: Duration::from_millis(2),
+        readings: 1_000,
+        took: Duration::from_millis(125),
+        failing: None,
+    }
 }
 
 /// Every counter of the catalogue on every device and its network device.
@@ -145,4 +161,14 @@ fn what_is_read_first_takes_no_place_from_the_rest() {
     let found = series(&page_of_counters(&mut verbs_first, &latest, 1));
     let other = found.keys().filter(|key| !expected.contains_key(*key)).collect::<Vec<_>>();
     assert!(found.len() == expected.len() && other.is_empty(), "{other:#?}");
+}
+
+#[test]
+fn sources_that_are_read_fast_tell_their_pace_and_what_it_costs() {
+    let text = page_of_counters(&mut Metrics::default(), &all_counters(1), 1);
+    let found = series(&text);
+    let of = |name: &str| found[&format!("fabricscope_nic_sample_{name}{{device=\"eth0\",source=\"ethtool\"}}")];
+    assert!((of("pace_seconds") - 0.002).abs() < 1e-9);
+    assert!((of("readings_total") - 1000.0).abs() < 1e-9 && (of("read_seconds_total") - 0.125).abs() < 1e-9);
+    promtool(&text);
 }

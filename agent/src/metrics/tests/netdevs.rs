@@ -19,6 +19,7 @@ pub(super) fn page_with(netdevs: u32, snapshot: Option<&Snapshot>, hooks: &[Hook
         bursts,
         counters: None,
         findings: &Findings::default(),
+        fast: &[],
         losses,
         signatures_evicted: 0,
     };

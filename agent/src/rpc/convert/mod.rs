@@ -4,6 +4,7 @@
 //! value that a newer version added is absent where the domain can say so, else an error too.
 
 mod agent;
+mod counters;
 mod event;
 mod filter;
 mod health;
@@ -15,6 +16,7 @@ pub(in crate::rpc) mod tests;
 use std::str::FromStr;
 
 pub(crate) use agent::{hook_to_wire, info_to_wire, status_to_wire};
+pub(crate) use counters::{counters_from_wire, counters_to_wire};
 pub(crate) use event::event_to_wire;
 pub(crate) use samples::{series_from_wire, series_to_wire};
 

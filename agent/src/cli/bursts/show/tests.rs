@@ -1,5 +1,7 @@
 //! What is printed and drawn of small series.
 
+use analysis::counter_samples::Column;
+use analysis::counter_series::When;
 use analysis::series::{BitsPerSecond, Sample, Span, Traffic, UtcNs};
 use clap::{Args as _, FromArgMatches as _};
 use proptest::prelude::*;
@@ -21,7 +23,7 @@ fn args(words: &str) -> ShowArgs {
 #[track_caller]
 fn shown(series: Series, words: &str, paper: Paper) -> String {
     let mut out = Vec::new();
-    show(series, &args(words), paper, &mut out).unwrap();
+    show(series.into(), &args(words), paper, &mut out).unwrap();
     String::from_utf8(out).unwrap()
 }
 
@@ -50,7 +52,8 @@ fn several_devices_follow_each_other() {
     let all = || vec![series("host7", RX, TX), series("host8", RX, TX)];
     let shown = |words: &str| {
         let mut out = Vec::new();
-        show_all(all(), &args(words), Paper::PLAIN, &mut out).map(|_| String::from_utf8(out).unwrap())
+        show_all(all().into_iter().map(Into::into).collect(), &args(words), Paper::PLAIN, &mut out)
+            .map(|_| String::from_utf8(out).unwrap())
     };
     let text = shown("").unwrap();
     assert!(text.starts_with("eth0 on host7") && text.contains("\n\neth0 on host8"), "{text}");
@@ -168,14 +171,15 @@ fn bands_that_are_not_measured_are_not_drawn() {
 fn a_series_without_any_time_is_told_and_not_drawn() {
     let text = shown(Series { netdev: "eth0".to_owned(), ..Series::default() }, "--plot", Paper::PLAIN);
     assert!(text.starts_with("eth0: no time was measured\n"), "{text}");
-    let error = show(Series::default(), &args("--svg /nonexistent/x.svg"), Paper::PLAIN, &mut Vec::new()).unwrap_err();
+    let error =
+        show(Series::default().into(), &args("--svg /nonexistent/x.svg"), Paper::PLAIN, &mut Vec::new()).unwrap_err();
     assert!(error.to_string().contains("nothing to draw"), "{error:#}");
     json(Series::default(), "");
     // What a broken file might say.
     let moment = Span { start: UtcNs(5), end: UtcNs(5) };
     let none = Series { covered: vec![moment], ..Series::default() };
     shown(none.clone(), "--plot --line-rate 1Gbit", Paper::PLAIN);
-    assert!(show(none, &args("--svg /nonexistent/x.svg"), Paper::PLAIN, &mut Vec::new()).is_err());
+    assert!(show(none.into(), &args("--svg /nonexistent/x.svg"), Paper::PLAIN, &mut Vec::new()).is_err());
 }
 
 #[test]
@@ -223,5 +227,92 @@ proptest! {
         if series.covered[0].length().0 > 0 {
             shown(series, &format!("--svg {}", folder.path().join("x.svg").display()), Paper::PLAIN);
         }
+    }
+}
+
+/// Counters of the same device over the same 19 ms: tx pause of priority 3 for all of the time from 4 to 8 ms and a half
+/// of it up to 12 ms, rx pause of priority 4 for a tenth in one sample; CNPs in the first.
+fn counters() -> CounterSamples {
+    let column = |name: &str, priority| Column::new(name.to_owned(), priority);
+    let mut samples = CounterSamples {
+        host: "host7".to_owned(),
+        device: "eth0".to_owned(),
+        netdev: "eth0".to_owned(),
+        source: "ethtool".to_owned(),
+        interval: DurationNs(1_000_000),
+        columns: vec![
+            column("pfc_sent_pause_seconds", Some(3)),
+            column("pfc_received_pause_seconds", Some(4)),
+            column("pfc_received_pause_seconds", Some(5)),
+            column("rdma_cnp_sent_packets", None),
+        ],
+        ..CounterSamples::default()
+    };
+    let time = |ms: i64| UtcNs(START + ms * 1_000_000);
+    for ms in 0..19 {
+        let sent = if (4..8).contains(&ms) {
+            1000
+        } else if (8..12).contains(&ms) {
+            500
+        } else {
+            0
+        };
+        let growth = [sent, if ms == 6 { 100 } else { 0 }, 0, if ms == 0 { 7 } else { 0 }];
+        if growth.iter().any(|growth| *growth > 0) {
+            samples.push(When { start: time(ms), length: DurationNs(1_000_000) }, growth.map(Some));
+        }
+    }
+    samples.cover(Span { start: time(0), end: time(19) });
+    samples
+}
+
+fn with_counters(series: Series, words: &str, paper: Paper) -> String {
+    let mut out = Vec::new();
+    show(Loaded { series, counters: vec![counters()] }, &args(words), paper, &mut out).unwrap();
+    String::from_utf8(out).unwrap()
+}
+
+#[test]
+fn pause_is_told_by_direction_and_priority_beside_the_traffic() {
+    let text = with_counters(series("host7", RX, TX), "--plot", Paper { width: Some(110), colour: false });
+    holds(&workspace("agent/src/cli/bursts/show/expected_pause.txt"), &text);
+    let found: serde_json::Value =
+        serde_json::from_str(&with_counters(series("host7", RX, TX), "-o json", Paper::PLAIN)).unwrap();
+    let pause = found["pause"].as_array().unwrap();
+    assert_eq!(pause.len(), 2, "{pause:?}");
+    assert_eq!((&pause[1]["direction"], &pause[1]["priority"]), (&"tx".into(), &3.into()));
+    let share = pause[1]["share"].as_f64().unwrap();
+    assert!((share - 6.0 / 19.0).abs() < 1e-9, "{share}");
+    assert_eq!(pause[1]["meaning"], "tx pause: this host cannot take what the network sends");
+    let cnps = found["counters"].as_array().unwrap().iter().find(|row| row["counter"] == "rdma_cnp_sent_packets");
+    assert_eq!((&cnps.unwrap()["increase"], &cnps.unwrap()["unit"]), (&7.0.into(), &"packets".into()));
+    assert!(json(series("host7", RX, TX), "").get("pause").is_none(), "not measured is absent");
+}
+
+#[test]
+fn pause_is_a_band_below_the_rates_and_stands_alone_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.svg");
+    let bare = Series {
+        host: "host7".to_owned(),
+        netdev: "eth0".to_owned(),
+        interval: DurationNs(1_000_000),
+        ..Series::default()
+    };
+    for (series, title) in [(series("host7", RX, TX), "Utilisation of eth0"), (bare, "Pause of eth0")] {
+        let text = with_counters(series, &format!("--plot --svg {}", path.display()), Paper::PLAIN);
+        assert!(text.contains("pause tx   priority 3: 31.6 % of 19 ms"), "{text}");
+        let picture = std::fs::read_to_string(&path).unwrap();
+        super::super::testing::check_xml(&picture);
+        for words in [
+            title,
+            "rx pause: the network cannot take what this host sends",
+            "tx pause: this host cannot take what the network sends",
+            "priority 3 31.6 % of the time",
+            "priority 4 0.53 % of the time",
+        ] {
+            assert!(picture.contains(words), "{words}");
+        }
+        assert!(!picture.contains("priority 5"), "it never moved");
     }
 }

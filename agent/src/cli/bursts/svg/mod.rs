@@ -1,6 +1,7 @@
 //! Pictures for reports: what they have in common. Size, colours, heading, legend, and the axis of time.
 
 pub(super) mod compare;
+mod pause;
 pub(super) mod show;
 
 use std::io;

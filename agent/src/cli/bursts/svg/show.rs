@@ -1,12 +1,14 @@
-//! The picture of one device: utilisation each way, bursts, and what was marked and sent again.
+//! The picture of one device: utilisation each way, bursts, what was marked and sent again, and pause.
 
 use analysis::burst::Burst;
 use analysis::series::{BitsPerSecond, Direction, Span};
 use analysis::utilisation::{Bin, bins};
 use plotters::prelude::{AreaSeries, Color as _, DashedLineSeries, LineSeries, ShapeStyle};
 
+use super::super::pause::Pause;
 use super::super::report::Report;
 use super::super::{format, plot, show};
+use super::pause::draw_pause;
 use super::{
     ABOVE, Area, BELOW, BINS_MAX, BURST, Drawn, FAINT, HEADING, Meaning, RX, TEXT, TX, TimeAxis, UNMEASURED, chart,
     colour, heading, mark, picture as draw, shade, steps, unmeasured, write,
@@ -17,7 +19,7 @@ use crate::config::limits;
 const TALL: u32 = 220;
 
 /// Pixels to the left of the charts.
-const LEFT: u32 = 80;
+pub(super) const LEFT: u32 = 80;
 
 /// Pixels of a band.
 const LOW: u32 = 120;
@@ -48,29 +50,46 @@ const BANDS: [Band; 2] = [
 ///
 /// If no time was measured, or the picture cannot be drawn.
 pub(in super::super) fn picture(report: &Report) -> anyhow::Result<String> {
-    let Some(window) = report.series.window().filter(|window| window.length().0 > 0) else {
+    let Some(window) = report.window().filter(|window| window.length().0 > 0) else {
         anyhow::bail!("{}: no time was measured, there is nothing to draw", super::super::load::name(&report.series));
     };
     let axis = TimeAxis::new(window, report.series.interval, LEFT);
     let measured = |band: &&Band| Direction::ALL.iter().any(|direction| (band.is_measured)(report, *direction));
     let bands: Vec<&Band> = BANDS.iter().filter(measured).collect();
-    let low = LOW * u32::try_from(bands.len()).unwrap_or_default();
-    draw(HEADING + 2 * TALL + low + BELOW, |root| {
+    let paused: Vec<(&Pause, Direction)> =
+        report.pause.iter().flat_map(|pause| pause.directions().iter().map(move |of| (pause, *of))).collect();
+    let parts = if report.has_traffic() { Direction::ALL.len() + bands.len() } else { 0 } + paused.len();
+    anyhow::ensure!(parts > 0, "{}: neither traffic nor pause was sampled", super::super::load::name(&report.series));
+    let rates = if report.has_traffic() { 2 * TALL } else { 0 };
+    let low =
+        LOW * u32::try_from(if report.has_traffic() { bands.len() } else { 0 } + paused.len()).unwrap_or_default();
+    draw(HEADING + rates + low + BELOW, |root| {
         let (top, mut rest) = root.split_vertically(HEADING);
-        heading(&top, &format!("Utilisation of {}", show::title(&report.series)), &below(report), &legend(report))?;
+        let what = if report.has_traffic() { "Utilisation" } else { "Pause" };
+        heading(&top, &format!("{what} of {}", show::title(report)), &below(report), &legend(report))?;
         let count = plot::count(&report.series, window, BINS_MAX);
-        let all = Direction::ALL.map(|direction| (direction, bins(&report.series, direction, window, count)));
-        for (direction, bins) in &all {
-            let last = bands.is_empty() && *direction == Direction::Tx;
-            let (area, below) = rest.split_vertically(TALL + if last { BELOW } else { 0 });
-            rates(&area, &axis, report, *direction, bins, last)?;
+        let mut left = parts;
+        // The last part has room for the axis of time.
+        let mut part = |height: u32| {
+            left -= 1;
+            let (area, below) = rest.split_vertically(height + if left == 0 { BELOW } else { 0 });
             rest = below;
+            (area, left == 0)
+        };
+        if report.has_traffic() {
+            let all = Direction::ALL.map(|direction| (direction, bins(&report.series, direction, window, count)));
+            for (direction, bins) in &all {
+                let (area, last) = part(TALL);
+                draw_rates(&area, &axis, report, *direction, bins, last)?;
+            }
+            for band in &bands {
+                let (area, last) = part(LOW);
+                draw_band(&area, &axis, report, band, &all, last)?;
+            }
         }
-        for (number, band) in bands.iter().enumerate() {
-            let last = number + 1 == bands.len();
-            let (area, below) = rest.split_vertically(LOW + if last { BELOW } else { 0 });
-            draw_band(&area, &axis, report, band, &all, last)?;
-            rest = below;
+        for (pause, direction) in &paused {
+            let (area, last) = part(LOW);
+            draw_pause(&area, &axis, pause, *direction, count, last)?;
         }
         Ok(())
     })
@@ -78,6 +97,9 @@ pub(in super::super) fn picture(report: &Report) -> anyhow::Result<String> {
 
 /// What was measured, and how many bursts there are.
 fn below(report: &Report) -> String {
+    if !report.has_traffic() {
+        return format!("measured {}", show::measured(report));
+    }
     let bursts = match &report.found {
         Err(why) => format!("bursts: cannot tell, {why}"),
         Ok(found) if found.len() > limits::PICTURE_MARKS => {
@@ -88,10 +110,13 @@ fn below(report: &Report) -> String {
             format!("{} bursts ({rx} rx, {tx} tx)", found.len())
         }
     };
-    format!("{bursts}; measured {}", show::measured(&report.series))
+    format!("{bursts}; measured {}", show::measured(report))
 }
 
 fn legend(report: &Report) -> Vec<Meaning> {
+    if !report.has_traffic() {
+        return vec![Meaning::new("not measured", UNMEASURED, 1.0)];
+    }
     let mut legend = vec![
         Meaning::new("rx mean", RX, 0.85),
         Meaning::new("rx peak", RX, 0.3),
@@ -109,7 +134,14 @@ fn legend(report: &Report) -> Vec<Meaning> {
 }
 
 /// The rates of one direction.
-fn rates(area: &Area<'_>, axis: &TimeAxis, report: &Report, direction: Direction, bins: &[Bin], last: bool) -> Drawn {
+fn draw_rates(
+    area: &Area<'_>,
+    axis: &TimeAxis,
+    report: &Report,
+    direction: Direction,
+    bins: &[Bin],
+    last: bool,
+) -> Drawn {
     let peak = bins.iter().filter_map(|bin| bin.peak).max().unwrap_or(BitsPerSecond(0));
     let top = plot::top(report.series.line_rate, peak);
     let (size, unit) = format::rate_unit(top);
