@@ -57,7 +57,8 @@ fn add_info(page: &mut Page, seats: &mut Seats, subject: &Subject) {
     let relations = &subject.relations;
     let (device, netdev) = match subject.kind {
         Kind::Rdma => (seats.device(&subject.name), ""),
-        Kind::Netdev => (subject.port_of.as_ref().map_or("", |(device, _)| device), subject.name.as_str()),
+        // Without its RDMA device: one series for each, so that a join by either label finds one.
+        Kind::Netdev => ("", subject.name.as_str()),
     };
     let has_seat = match subject.kind {
         Kind::Rdma => device != OTHER && seats.take_counter(device, usize::MAX, "info"),

@@ -11,31 +11,33 @@ use tests::scenario::{Run, Scenario};
 /// Pause for 990 us of each millisecond, then a source that is slow, then one that goes and comes back.
 pub(crate) const SCENARIO: Scenario = Scenario {
     name: "fast",
-    script: r#"nic_load || exit 1
-dcb pfc set dev fsnic0 prio-pfc all:off 3:on || exit 1
+    script: r#"give_up() { echo "$1" >&2; tail -n 5 $out/agent.words >&2; scrape /metrics | grep nic_sample >&2; exit 1; }
+nic_load || give_up 'no device'
+dcb pfc set dev fsnic0 prio-pfc all:off 3:on || give_up 'no flow control'
 readings() { scrape /metrics | awk -v name="fabricscope_nic_sample_readings_total{device=\"$1\"" 'index($0, name) == 1 { print $NF }'; }
 # So many readings more of both sources.
 more() {
     netdev_until=$(($(readings fsnic0) + $1)) port_until=$(($(readings mlx5_0) + $1))
     until_true '[ $(readings fsnic0) -ge $netdev_until ] && [ $(readings mlx5_0) -ge $port_until ]' 60
 }
-start_agent 'verbs.enabled = false' '[bursts]' 'netdevs = ["fsnic0"]' 'directory = "/run/samples"' \
-    '[counters]' 'devices = "fsnic0 mlx5_0"' 'fast = ["pause", "congestion"]' 'fast_interval = "1ms"' || exit 1
-until_true '[ "$(readings fsnic0)" -gt 50 ] && [ "$(readings mlx5_0)" -gt 50 ]' || exit 1
-nic 0 ethtool 'ramp tx_prio3_pause_duration 990' 'ramp rx_prio3_pause_duration 250'
+# What sysfs shows: as many values as are different in two seconds. By itself: readings by netlink refresh what it keeps.
 nic 0 hw_counters 'ramp np_cnp_sent 100'
-more 20
-from=$(date -u '+%F %T.%N'); more 200 || exit 1; to=$(date -u '+%F %T.%N')
-echo "$from" > $out/from; echo "$to" > $out/to
-scrape /metrics > $out/metrics
-fabricscope bursts show --last 60s --netdev fsnic0 --from "$from" --to "$to" -o json > $out/live.json
-fabricscope bursts show --last 60s --netdev fsnic0 --plot > $out/live.text
-# What sysfs shows meanwhile: as many values as are different in two seconds.
 python3 -c 'import time
 end = time.monotonic() + 2; seen = set()
 while time.monotonic() < end:
     seen.add(open("/sys/class/infiniband/mlx5_0/ports/1/hw_counters/np_cnp_sent").read())
 print(len(seen) / 2)' > $out/sysfs.per_second
+start_agent 'verbs.enabled = false' '[bursts]' 'netdevs = ["fsnic0"]' 'directory = "/run/samples"' \
+    '[counters]' 'devices = "fsnic0 mlx5_0"' 'fast = ["pause", "congestion"]' 'fast_interval = "1ms"' || give_up 'no agent'
+until_true '[ "$(readings fsnic0)" -gt 50 ] && [ "$(readings mlx5_0)" -gt 50 ]' || give_up 'not sampled'
+nic 0 ethtool 'ramp tx_prio3_pause_duration 990' 'ramp rx_prio3_pause_duration 250'
+nic 0 hw_counters 'ramp np_cnp_sent 100'
+more 20
+from=$(date -u '+%F %T.%N'); more 200 || give_up 'too slow'; to=$(date -u '+%F %T.%N')
+echo "$from" > $out/from; echo "$to" > $out/to
+scrape /metrics > $out/metrics
+fabricscope bursts show --last 60s --netdev fsnic0 --from "$from" --to "$to" -o json > $out/live.json
+fabricscope bursts show --last 60s --netdev fsnic0 --plot > $out/live.text
 nic 0 ethtool 'ramp tx_prio3_pause_duration 0' 'ramp rx_prio3_pause_duration 0'; nic 0 hw_counters 'ramp np_cnp_sent 0'
 fabricscope bursts record --netdev fsnic0 --samples 200 --counters pause --counters-interval 5ms --output $out/run.parquet > $out/run.words 2>&1
 nic 0 ethtool 'delay 20000'

@@ -358,17 +358,22 @@ impl Sampled {
 }
 
 impl Status {
-    /// What is not as configured, one sentence.
-    pub(crate) fn degraded(&self) -> Option<String> {
+    fn name(&self) -> String {
         let port = self.port.map(|port| format!(" port {port}")).unwrap_or_default();
-        let name = format!("counters of {}{port} ({})", self.device, self.source);
-        if let Some(why) = &self.failing {
-            return Some(format!("{name} cannot be sampled: {why}"));
-        }
-        let slow = self.pace > self.asked;
-        slow.then(|| {
+        format!("counters of {}{port} ({})", self.device, self.source)
+    }
+
+    /// Why nothing is sampled though it should be, one sentence.
+    pub(crate) fn degraded(&self) -> Option<String> {
+        let why = self.failing.as_ref()?;
+        Some(format!("{} cannot be sampled: {why}", self.name()))
+    }
+
+    /// That it is read more seldom than asked for, one sentence. No fault: a busy host does that of itself, and comes back.
+    pub(crate) fn stepped_down(&self) -> Option<String> {
+        (self.failing.is_none() && self.pace > self.asked).then(|| {
             let (pace, asked) = (shown(self.pace), shown(self.asked));
-            format!("{name} are read each {pace}, not each {asked}: a reading takes too long")
+            format!("{} are read each {pace}, not each {asked}: a reading takes too long", self.name())
         })
     }
 }
