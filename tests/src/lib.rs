@@ -5,6 +5,7 @@
 //! `--features lab --test lab` boots one machine for each kernel and scenario.
 
 pub mod command;
+mod debian;
 pub mod duckdb;
 pub mod event;
 pub mod facts;
@@ -15,6 +16,7 @@ pub mod metrics;
 pub mod modules;
 pub mod network;
 pub mod nic;
+pub mod node_exporter;
 pub mod permits;
 pub mod scenario;
 pub mod strace;

@@ -1,6 +1,6 @@
 //! A scenario: one script that several tests read one run of, once for each kernel.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::time::Duration;
 
@@ -80,6 +80,8 @@ pub struct Scenario {
 pub struct Run {
     kernel: &'static str,
     scenario: &'static Scenario,
+    /// What it finds in `/mnt/out` besides.
+    files: fn() -> Result<Vec<PathBuf>>,
     output: OnceLock<Result<Output, String>>,
 }
 
@@ -98,7 +100,13 @@ impl Run {
     /// The scenario on this kernel, not yet run.
     #[must_use]
     pub const fn new(kernel: &'static str, scenario: &'static Scenario) -> Self {
-        Run { kernel, scenario, output: OnceLock::new() }
+        Run::with(kernel, scenario, || Ok(Vec::new()))
+    }
+
+    /// The same with further files in `/mnt/out`.
+    #[must_use]
+    pub const fn with(kernel: &'static str, scenario: &'static Scenario, files: fn() -> Result<Vec<PathBuf>>) -> Self {
+        Run { kernel, scenario, files, output: OnceLock::new() }
     }
 
     /// The kernel, as the lab names it.
@@ -122,6 +130,7 @@ impl Run {
         if modules {
             lab.files = modules::build(self.kernel)?;
         }
+        lab.files.extend((self.files)()?);
         (lab.share, lab.processors, lab.limit) = (Some(workload.to_owned()), processors, limit);
         let output = lab.run(&format!("{}{PRELUDE}{script}", nic::FUNCTIONS))?;
         let words = tail(&output.stderr, 40);

@@ -10,6 +10,7 @@ mod calls;
 mod counters;
 mod daemon;
 mod drivers;
+mod exporter;
 mod fast;
 mod health;
 mod leftovers;
@@ -32,7 +33,7 @@ macro_rules! kernels {
             use tests::scenario::Run;
 
             use crate::{
-                bare, bursts, bursts_roce, bursts_tcp, calls, counters, daemon, drivers, fast, health, leftovers, load, nic,
+                bare, bursts, bursts_roce, bursts_tcp, calls, counters, daemon, drivers, exporter, fast, health, leftovers, load, nic,
                 notices, pause, programs, receive, reload, requests, sources, storms,
             };
 
@@ -49,6 +50,7 @@ macro_rules! kernels {
             static PAUSE: Run = Run::new($kernel, &pause::SCENARIO);
             static RECEIVE: Run = Run::new($kernel, &receive::SCENARIO);
             static STORMS: Run = Run::new($kernel, &storms::SCENARIO);
+            static EXPORTER: Run = Run::with($kernel, &exporter::SCENARIO, tests::node_exporter::files);
             static FAST: Run = Run::new($kernel, &fast::SCENARIO);
             static COUNTERS: Run = Run::new($kernel, &counters::SCENARIO);
             static SOURCES: Run = Run::new($kernel, &sources::SCENARIO);
@@ -114,6 +116,9 @@ macro_rules! kernels {
                 a_host_that_is_stopped_is_a_victim: storms::victim(&STORMS),
                 a_storm_that_the_driver_counts_is_one: storms::reported(&STORMS),
                 wraps_and_resets_make_no_finding: storms::nothing_else(&STORMS),
+                losses_are_told_by_what_they_make_necessary: exporter::loss(&EXPORTER),
+                each_loss_of_soft_roce_s_link_is_counted: exporter::downs(&EXPORTER),
+                node_exporter_says_the_same_where_it_says_anything: exporter::beside(&EXPORTER),
                 fast_samples_measure_what_was_set: fast::occupancy(&FAST),
                 fast_samples_are_finer_than_sysfs: fast::finer_than_sysfs(&FAST),
                 slow_and_lost_sources_are_told: fast::told(&FAST),

@@ -54,7 +54,8 @@ nic 0 ethtool 'ramp rx_prio3_pause_duration 0'
 comes storm_victim 0 freed
 
 # The device has seen a storm that the counters are too coarse to show.
-nic 0 ethtool 'add tx_pause_storm_error_events 1'
+# Newer kernels have a name of their own for it.
+nic 0 ethtool 'add tx_pause_storm_error_events 1'; nic 0 pause 'add tx_pause_storm_events 1'
 comes storm_reported 1 reported
 comes storm_reported 0 unreported
 kill $reader; wait $reader

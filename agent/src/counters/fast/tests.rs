@@ -250,14 +250,14 @@ fn a_slow_source_is_read_more_seldom_says_so_and_comes_back() {
     host.pass(&mut sampler, 200, |_| {});
     let status = &sampler.status()[0];
     assert_eq!(status.pace, Duration::from_millis(8), "a quarter of the time: {status:?}");
-    let told = status.degraded().unwrap();
+    let told = status.stepped_down().unwrap();
     assert!(told.contains("eth0 (ethtool) are read each 8 ms, not each 1 ms"), "{told}");
     let piece = one(sampler.flush());
     assert_eq!(growth(&piece).iter().map(|growth| growth.unwrap()).sum::<u64>(), piece.measured().0 / MS * 500);
     host.change(|answer| answer.takes = 10 * US);
     host.pass(&mut sampler, 60_000, |_| {});
     let status = &sampler.status()[0];
-    assert_eq!((status.pace, status.degraded()), (Duration::from_millis(1), None));
+    assert_eq!((status.pace, status.stepped_down()), (Duration::from_millis(1), None));
 }
 
 #[test]
