@@ -61,34 +61,34 @@ pub(crate) enum FileError {
         why: String,
     },
     /// No room.
-    #[error("no room for {path}: {source}; free some, or write elsewhere")]
+    #[error("no room for {path}: {said}; free some, or write elsewhere")]
     Full {
         /// The file.
         path: PathBuf,
-        /// What the kernel said.
-        source: io::Error,
+        /// What the kernel said. Part of the message, so no source that would be printed behind it once more.
+        said: io::Error,
     },
     /// The file system refused.
-    #[error("cannot {operation} {path}: {source}")]
+    #[error("cannot {operation} {path}: {said}")]
     Io {
         /// What was tried.
         operation: &'static str,
         /// The file.
         path: PathBuf,
-        /// What the kernel said.
-        source: io::Error,
+        /// What the kernel said. Part of the message, so no source that would be printed behind it once more.
+        said: io::Error,
     },
 }
 
 impl FileError {
     /// An error of the file system: no room is told apart.
-    pub(crate) fn io(operation: &'static str, path: &Path, source: io::Error) -> Self {
+    pub(crate) fn io(operation: &'static str, path: &Path, said: io::Error) -> Self {
         let path = path.to_owned();
-        match source.kind() {
+        match said.kind() {
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => {
-                Self::Full { path, source }
+                Self::Full { path, said }
             }
-            _ => Self::Io { operation, path, source },
+            _ => Self::Io { operation, path, said },
         }
     }
 }

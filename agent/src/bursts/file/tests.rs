@@ -211,6 +211,8 @@ fn each_mistake_has_its_own_words() {
     }
     let missing = folder.path().join("missing");
     assert!(read(&missing).unwrap_err().to_string().starts_with("cannot read"));
+    let whole = format!("{:#}", anyhow::Error::new(read(&missing).unwrap_err()));
+    assert_eq!(whole.matches("No such file").count(), 1, "{whole}");
     assert!(read(folder.path()).unwrap_err().to_string().starts_with("cannot read"));
     let nowhere = write(&missing.join("x"), &steady(ALL)).unwrap_err().to_string();
     assert!(nowhere.starts_with("cannot make a file beside"), "{nowhere}");
