@@ -18,7 +18,7 @@ enum { RESERVED = 0x0e, ROOM = 64 << 20 };
 
 static unsigned char frame[1 << 17];
 static struct {
-    long segments, marked, reserved, wrong, ce;
+    long segments, others, marked, reserved, wrong, ce;
     long long marked_bytes, ce_bytes;
 } told;
 
@@ -29,14 +29,14 @@ static uint32_t sum(const unsigned char *bytes, size_t length, uint32_t sum) {
     return sum;
 }
 
-// A frame of Ethernet; `complete` if its checksum is no one's to fill in later.
-static void look(size_t length, long mark, int complete) {
+// A frame of Ethernet; `complete` if its checksum is no one's to fill in later. Whether it is a whole segment of TCP.
+static int look(size_t length, long mark, int complete) {
     const unsigned char *ip = frame + ETH_HLEN, *tcp;
     size_t rest;
     unsigned class;
     uint32_t pseudo;
     // Without either address of IPv6 there is no TCP behind it.
-    if (length < ETH_HLEN + 40) return;
+    if (length < ETH_HLEN + 40) return 0;
     if (frame[12] == 8 && frame[13] == 0 && ip[9] == IPPROTO_TCP) {
         size_t header = (size_t)(ip[0] & 15) * 4;
         tcp = ip + header;
@@ -50,8 +50,8 @@ static void look(size_t length, long mark, int complete) {
         pseudo = sum(ip + 8, 32, IPPROTO_TCP + (uint32_t)rest);
         class = ip[1] >> 4;
     } else
-        return;
-    if (tcp + rest > frame + length) return;
+        return 0;
+    if (tcp + rest > frame + length) return 0;
     told.segments++;
     if ((class & 3) == 3) told.ce++, told.ce_bytes += (long long)length;
     told.reserved += (tcp[12] & RESERVED) != 0;
@@ -60,6 +60,7 @@ static void look(size_t length, long mark, int complete) {
         told.marked_bytes += (long long)rest - (tcp[12] >> 4) * 4;
     }
     told.wrong += complete && sum(tcp, rest, pseudo) != 0xffff;
+    return 1;
 }
 
 // Looks at all that a device receives until its input is closed; MARK is the bit of a TCP header that is looked for.
@@ -84,14 +85,15 @@ int sniff(char **arguments) {
         struct cmsghdr *header = CMSG_FIRSTHDR(&message);
         struct tpacket_auxdata more = {0};
         if (header && header->cmsg_type == PACKET_AUXDATA) memcpy(&more, CMSG_DATA(header), sizeof more);
-        if (from.sll_pkttype != PACKET_OUTGOING) look((size_t)got, mark, !(more.tp_status & TP_STATUS_CSUMNOTREADY));
+        if (from.sll_pkttype == PACKET_OUTGOING) continue;
+        told.others += !look((size_t)got, mark, !(more.tp_status & TP_STATUS_CSUMNOTREADY));
     }
     struct tpacket_stats lost = {0};
     socklen_t size = sizeof lost;
     if (getsockopt(fd, SOL_PACKET, PACKET_STATISTICS, &lost, &size)) fail("PACKET_STATISTICS");
-    printf("{\"segments\":%ld,\"marked\":%ld,\"marked_bytes\":%lld,\"reserved\":%ld,\"wrong\":%ld,"
+    printf("{\"segments\":%ld,\"others\":%ld,\"marked\":%ld,\"marked_bytes\":%lld,\"reserved\":%ld,\"wrong\":%ld,"
            "\"ce\":%ld,\"ce_bytes\":%lld,\"lost\":%u}\n",
-           told.segments, told.marked, told.marked_bytes, told.reserved, told.wrong, told.ce, told.ce_bytes,
+           told.segments, told.others, told.marked, told.marked_bytes, told.reserved, told.wrong, told.ce, told.ce_bytes,
            lost.tp_drops);
     return 0;
 }
