@@ -11,6 +11,7 @@ pub(crate) mod explain;
 pub(crate) mod halt;
 pub(crate) mod help;
 pub(crate) mod hooks;
+mod rdma_record;
 pub(crate) mod status;
 pub(crate) mod trace;
 

@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::Report;
 use super::checks::Outcome;
 use super::features::State;
-use crate::host::rdma::{RdmaDevice, RdmaPort};
+use crate::cli::rdma_record::DeviceRecord;
 
 /// Width where there is no terminal: a log, a file, a pipe.
 const WIDTH_DEFAULT: usize = 100;
@@ -144,7 +144,7 @@ struct JsonReport<'a> {
     kernel: Option<&'a str>,
     checks: Vec<JsonCheck<'a>>,
     features: Vec<JsonFeature<'a>>,
-    devices: Vec<JsonDevice<'a>>,
+    devices: Vec<DeviceRecord<'a>>,
 }
 
 #[derive(Serialize)]
@@ -164,36 +164,6 @@ struct JsonFeature<'a> {
     feature: &'a str,
     state: &'static str,
     detail: &'a str,
-}
-
-#[derive(Serialize)]
-struct JsonDevice<'a> {
-    device: &'a str,
-    software: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    driver: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pci: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    fw: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    node_guid: Option<&'a str>,
-    ports: Vec<JsonPort<'a>>,
-}
-
-#[derive(Serialize)]
-struct JsonPort<'a> {
-    port: u32,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    state: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    phys_state: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    rate: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    link_layer: Option<&'a str>,
-    netdevs: &'a [String],
-    gids: usize,
 }
 
 impl<'a> JsonReport<'a> {
@@ -223,35 +193,7 @@ impl<'a> JsonReport<'a> {
             kernel: kernel.release.as_deref(),
             checks: report.checks.iter().map(check).collect(),
             features: report.features.iter().map(feature).collect(),
-            devices: report.facts.rdma.devices.iter().map(JsonDevice::of).collect(),
-        }
-    }
-}
-
-impl<'a> JsonDevice<'a> {
-    fn of(device: &'a RdmaDevice) -> Self {
-        Self {
-            device: &device.name,
-            software: device.software,
-            driver: device.driver.as_deref(),
-            pci: device.pci.as_deref(),
-            fw: device.firmware.as_deref(),
-            node_guid: device.node_guid.as_deref(),
-            ports: device.ports.iter().map(JsonPort::of).collect(),
-        }
-    }
-}
-
-impl<'a> JsonPort<'a> {
-    fn of(port: &'a RdmaPort) -> Self {
-        Self {
-            port: port.number,
-            state: port.state.as_deref(),
-            phys_state: port.phys_state.as_deref(),
-            rate: port.rate.as_deref(),
-            link_layer: port.link_layer.as_deref(),
-            netdevs: &port.netdevs,
-            gids: port.gids.len(),
+            devices: report.facts.rdma.devices.iter().map(DeviceRecord::of).collect(),
         }
     }
 }

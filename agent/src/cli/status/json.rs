@@ -6,10 +6,10 @@ use serde::Serialize;
 
 use super::Report;
 use crate::cli::counters::further::ReporterRecord;
+use crate::cli::rdma_record::DeviceRecord;
 use crate::counters::findings::record::utc_text;
 use crate::counters::netlink::devlink::Reporter;
 use crate::daemon::findings::Firing;
-use crate::host::rdma::{RdmaDevice, RdmaPort};
 use crate::rpc::seen::{AgentInfo, AgentLoss, AgentStatus};
 use crate::verbs::json::{Origin, Record, time_text};
 
@@ -93,29 +93,6 @@ struct OfferRecord<'a> {
     detail: &'a str,
 }
 
-#[serde_with::skip_serializing_none]
-#[derive(Serialize)]
-struct DeviceRecord<'a> {
-    device: &'a str,
-    driver: Option<&'a str>,
-    software: bool,
-    pci: Option<&'a str>,
-    fw: Option<&'a str>,
-    node_guid: Option<&'a str>,
-    ports: Vec<PortRecord<'a>>,
-}
-
-#[serde_with::skip_serializing_none]
-#[derive(Serialize)]
-struct PortRecord<'a> {
-    port: u32,
-    state: Option<&'a str>,
-    phys_state: Option<&'a str>,
-    rate: Option<&'a str>,
-    link_layer: Option<&'a str>,
-    netdevs: &'a [String],
-}
-
 impl<'a> AgentRecord<'a> {
     fn of(status: &'a AgentStatus, info: &'a AgentInfo) -> Self {
         let origin = Origin { host: info.host.as_deref(), boot_id: info.boot_id.as_deref() };
@@ -141,33 +118,6 @@ impl<'a> AgentRecord<'a> {
             lost: status.losses.iter().map(loss).collect(),
             last_failures: status.last_failures.iter().map(|event| Record::of(event, origin)).collect(),
             findings: status.findings.iter().map(FindingRecord::of).collect(),
-        }
-    }
-}
-
-impl<'a> DeviceRecord<'a> {
-    fn of(device: &'a RdmaDevice) -> Self {
-        Self {
-            device: &device.name,
-            driver: device.driver.as_deref(),
-            software: device.software,
-            pci: device.pci.as_deref(),
-            fw: device.firmware.as_deref(),
-            node_guid: device.node_guid.as_deref(),
-            ports: device.ports.iter().map(PortRecord::of).collect(),
-        }
-    }
-}
-
-impl<'a> PortRecord<'a> {
-    fn of(port: &'a RdmaPort) -> Self {
-        Self {
-            port: port.number,
-            state: port.state.as_deref(),
-            phys_state: port.phys_state.as_deref(),
-            rate: port.rate.as_deref(),
-            link_layer: port.link_layer.as_deref(),
-            netdevs: &port.netdevs,
         }
     }
 }
