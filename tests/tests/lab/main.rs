@@ -124,6 +124,7 @@ macro_rules! kernels {
                 slow_and_lost_sources_are_told: fast::told(&FAST),
                 standard_statistics_are_taken_first: sources::standard(&SOURCES),
                 optional_counters_are_read_once_they_are_on: sources::optional(&SOURCES),
+                counters_of_queue_pairs_are_told_by_set: sources::bound(&SOURCES),
                 health_reporters_are_those_of_devlink: sources::reporters(&SOURCES),
                 each_loss_of_a_link_is_counted_and_dated: sources::links(&SOURCES),
                 changes_of_links_survive_a_flood: sources::flooded(&SOURCES),

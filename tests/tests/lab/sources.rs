@@ -24,6 +24,12 @@ nic 0 hw_counters 'cc_rx_ce_pkts 63'
 ours standard
 rdma statistic set link mlx5_0/1 optional-counters cc_rx_ce_pkts && ours optional
 fabricscope counters --device mlx5_0 --raw -o json > $out/raw.json
+ours unbound
+for pair in 17 18; do rdma statistic qp bind link mlx5_0/1 lqpn $pair || exit 1; done
+nic 0 hw_counters 'out_of_sequence 7'; nic 0 qp_counters 'out_of_sequence 5' 'duplicate_request 3'
+ours bound; rdma -j statistic qp show link mlx5_0/1 > $out/rdma.json
+fabricscope counters --device mlx5_0 --interval 100ms --all > $out/bound.text
+rdma statistic qp unbind link mlx5_0/1 cntn 17 lqpn 17 && ours unbound_again
 nic 0 fec 'fail * EIO'; ours failing; nic 0 fec 'fail * 0'
 nic 0 pause 'hide rx_pause_frames'; nic 0 phy 'hide SymbolErrorDuringCarrier'; ours hidden
 nic 0 pause 'show rx_pause_frames'; nic 0 phy 'show SymbolErrorDuringCarrier'
@@ -160,6 +166,33 @@ pub(crate) fn optional(run: &Run) {
     assert_eq!((&shown["value"], &shown["counter"]), (&Value::from(63), &Value::from(marked)), "{shown}");
     // The adapter's other count of the same comes first.
     assert_eq!(counter(&on, "mlx5_0", marked), Some((0, "rdma_netlink")));
+}
+
+/// What somebody has bound to queue pairs is told set by set, as `rdma` tells it, and counts for the port too.
+#[track_caller]
+pub(crate) fn bound(run: &Run) {
+    let sets = |when| record(run, when)["queue_pairs"].as_array().cloned().unwrap_or_default();
+    assert!(sets("unbound").is_empty());
+    let theirs: Vec<Value> = serde_json::from_str(&run.output().unwrap().file("rdma.json").unwrap()).unwrap();
+    let ours = sets("bound");
+    assert_eq!((ours.len(), theirs.len()), (2, 2), "{theirs:#?}");
+    for (our, number) in ours.iter().zip([17, 18]) {
+        let their = theirs.iter().find(|their| their["cntn"] == number).expect("a set");
+        assert_eq!((&our["device"], &our["port"], &our["set"]), (&"mlx5_0".into(), &1.into(), &number.into()));
+        assert_eq!(our["queue_pairs"], Value::from(vec![number]), "{their:#}");
+        let values = our["counters"].as_array().unwrap();
+        for (name, expected) in [("out_of_sequence", 5), ("duplicate_request", 3), ("rnr_nak_retry_err", 0)] {
+            let value = values.iter().find(|value| value["name"] == name).expect(name);
+            assert_eq!((&value["value"], &their[name]), (&expected.into(), &expected.into()), "{name} of {number}");
+        }
+    }
+    let of_port = |when| counter(&record(run, when), "mlx5_0", "rdma_out_of_sequence_packets").map(|(value, _)| value);
+    assert_eq!(of_port("bound"), Some(7 + 5 + 5));
+    let text = run.output().unwrap().file("bound.text").unwrap();
+    assert!(text.contains("mlx5_0 port 1, counter set 17 of queue pairs 17"), "{text}");
+    // What a set counted before it went stays with the port.
+    let left: Vec<Value> = sets("unbound_again").iter().map(|set| set["set"].clone()).collect();
+    assert_eq!((left, of_port("unbound_again")), (vec![18.into()], Some(17)));
 }
 
 /// As devlink's own tool shows them, in JSON, in words and as metrics.

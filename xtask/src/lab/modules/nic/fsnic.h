@@ -10,6 +10,9 @@
 #include <linux/types.h>
 
 struct devlink;
+struct ib_device;
+struct ib_pd;
+struct ib_qp;
 struct rdma;
 
 /* A counter, or a setting that is handled like one: value, what it grows by, and how its reads go wrong. */
@@ -64,6 +67,7 @@ enum {
 	GROUP_LINK,
 	GROUP_DCB,
 	GROUP_HW,
+	GROUP_QP,
 	GROUP_PORT,
 	GROUPS,
 };
@@ -75,11 +79,16 @@ enum { PHY_SYMBOL_ERRORS };
 enum { LINK_SPEED, LINK_CARRIER, LINK_DOWN_EVENTS, LINK_STUCK, LINK_HOLD };
 enum { DCB_PFC_EN, DCB_PFC_CAP };
 
+#define QUEUE_PAIRS 2
+
 /* One end of the cable. */
 struct nic {
 	struct platform_device *platform;
 	struct net_device *netdev;
 	struct rdma *rdma;
+	struct ib_pd *pd;
+	struct ib_qp *queue_pairs[QUEUE_PAIRS];
+	unsigned int queue_pairs_count;
 	struct devlink *devlink;
 	struct dentry *folder;
 	struct group groups[GROUPS];
@@ -122,6 +131,12 @@ void ethtool_pause_names(struct group *group);
 extern const char port_names[];
 int rdma_start(struct nic *nic, const char *name, bool narrow);
 void rdma_end(struct nic *nic);
+struct nic *rdma_nic(struct ib_device *ib);
+
+/* qp.c: its queue pairs. */
+void qp_init(struct ib_device *ib);
+int qp_start(struct nic *nic, struct ib_device *ib);
+void qp_end(struct nic *nic);
 
 /* health.c: reports of its health. */
 int health_start(struct nic *nic);

@@ -19,6 +19,8 @@
  *   dcb          `dcb pfc show`: pfc_en, a bit for each priority (also by `dcb pfc set`), and pfc_cap
  *   hw_counters  sysfs ports/1/hw_counters and `rdma statistic`. The optional ones (cc_...) are in netlink only, once
  *                they are switched on with `rdma statistic set link L optional-counters`.
+ *   qp_counters  what a counter shows that is bound to the device's queue pairs, which are numbers 17 and 18 (`rdma
+ *                statistic qp bind link L lqpn N`), by the names of hw_counters; the kernel adds it to those
  *   counters     sysfs ports/1/counters, in the device's own widths; port_*_data in words of four bytes
  *   health       takes a message that the reporter fw of devlink device platform/fsnic.{0,1} reports; it recovers at
  *                once, or stays in error if the message begins with `!`
@@ -128,6 +130,7 @@ static int make_groups(struct nic *nic, const char *hw)
 		[GROUP_LINK] = { "link", MAY_HIDE | MAY_FAIL | MAY_FAIL_EACH, "speed,carrier,link_down_events,stuck,hold" },
 		[GROUP_DCB] = { "dcb", MAY_FAIL, "pfc_en,pfc_cap" },
 		[GROUP_HW] = { "hw_counters", MAY_FAIL | MAY_FAIL_EACH, hw },
+		[GROUP_QP] = { "qp_counters", 0, hw },
 		[GROUP_PORT] = { "counters", MAY_FAIL | MAY_FAIL_EACH, port_names },
 	};
 	int error;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The RDMA device of an end: its port counters and hw_counters. It makes no queues, and programs list it but cannot
- * open it: it says that it is of mlx5, and cannot be of soft-RoCE (whose provider needs no hardware), because
- * soft-RoCE takes every such device on a network device for its own.
+ * The RDMA device of an end: its port counters and hw_counters. Programs list it but cannot open it: it says that it is
+ * of mlx5, and cannot be of soft-RoCE (whose provider needs no hardware), because soft-RoCE takes every such device on
+ * a network device for its own.
  *
  * The kernel asks for hw_counters by number: sysfs for the one whose file is read, netlink for number 0 and takes as
  * many as it is told were read. sysfs keeps the values for `lifespan` if all were read. So that a failing file fails
@@ -26,7 +26,7 @@ struct rdma {
 #define DATA_OFFSET 40
 #define GIDS 16
 
-static struct nic *nic_of(struct ib_device *ib)
+struct nic *rdma_nic(struct ib_device *ib)
 {
 	return container_of(ib, struct rdma, ib)->nic;
 }
@@ -115,7 +115,7 @@ static struct rdma_hw_stats *alloc_hw_port_stats(struct ib_device *ib, u32 port)
 
 static int get_hw_stats(struct ib_device *ib, struct rdma_hw_stats *stats, u32 port, int index)
 {
-	struct group *group = &nic_of(ib)->groups[GROUP_HW];
+	struct group *group = &rdma_nic(ib)->groups[GROUP_HW];
 	int error = group_fails(group);
 	unsigned int i;
 	u64 now_ns;
@@ -144,12 +144,13 @@ static int query_device(struct ib_device *ib, struct ib_device_attr *attr, struc
 	attr->sys_image_guid = ib->node_guid;
 	attr->max_mr_size = U64_MAX;
 	attr->page_size_cap = PAGE_SIZE;
+	attr->kernel_cap_flags = IBK_LOCAL_DMA_LKEY;
 	return 0;
 }
 
 static int query_port(struct ib_device *ib, u32 port, struct ib_port_attr *attr)
 {
-	struct nic *nic = nic_of(ib);
+	struct nic *nic = rdma_nic(ib);
 	struct group *group = &nic->groups[GROUP_LINK];
 	bool up = netif_carrier_ok(nic->netdev);
 	int error = counter_fails(group, LINK_SPEED);
@@ -262,13 +263,19 @@ int rdma_start(struct nic *nic, const char *name, bool narrow)
 	rdma->ib.dev.parent = &nic->platform->dev;
 	strscpy(rdma->ib.node_desc, nic->netdev->name, sizeof(rdma->ib.node_desc));
 	ib_set_device_ops(&rdma->ib, &operations);
+	qp_init(&rdma->ib);
 	error = ib_device_set_netdev(&rdma->ib, nic->netdev, 1);
 	error = error ? error : ib_register_device(&rdma->ib, name, NULL);
 	if (error)
 		goto free;
+	error = qp_start(nic, &rdma->ib);
+	if (error)
+		goto unregister;
 	nic->rdma = rdma;
 	return 0;
 
+unregister:
+	ib_unregister_device(&rdma->ib);
 free:
 	kfree(rdma->descriptions);
 	ib_dealloc_device(&rdma->ib);
@@ -279,6 +286,7 @@ void rdma_end(struct nic *nic)
 {
 	struct rdma_stat_desc *descriptions = nic->rdma->descriptions;
 
+	qp_end(nic);
 	ib_unregister_device(&nic->rdma->ib);
 	ib_dealloc_device(&nic->rdma->ib);
 	kfree(descriptions);
