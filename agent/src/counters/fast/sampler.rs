@@ -79,6 +79,8 @@ struct Sampled {
     longest: u64,
     readings: u64,
     took: Duration,
+    /// It has answered since it was found.
+    answered: bool,
     failed: u32,
     failing: Option<String>,
     /// It has to be looked for anew.
@@ -227,6 +229,7 @@ impl Sampled {
             longest: 0,
             readings: 0,
             took: Duration::ZERO,
+            answered: false,
             failed: 0,
             failing: None,
             stale: false,
@@ -260,6 +263,7 @@ impl Sampled {
         self.took = self.took.saturating_add(Duration::from_nanos(took));
         match reading {
             Ok(reading) => {
+                self.answered = true;
                 self.failed = 0;
                 self.failing = None;
                 self.longest = self.longest.max(took);
@@ -307,11 +311,12 @@ impl Sampled {
         self.last = Some(at);
     }
 
-    /// What fails has no samples until it answers again; what is gone or has other names is looked for.
+    /// What fails has no samples until it answers again; what is gone or has other names is looked for, unless it has
+    /// just been found.
     fn fail(&mut self, error: &io::Error, now: u64) {
         self.last = None;
         self.carried.clear();
-        if matches!(error.raw_os_error(), Some(libc::ENODEV | libc::ENOENT | libc::EAGAIN)) {
+        if self.answered && matches!(error.raw_os_error(), Some(libc::ENODEV | libc::ENOENT | libc::EAGAIN)) {
             self.stale = true;
             return;
         }

@@ -316,6 +316,26 @@ fn what_fails_rests_and_what_vanished_is_looked_for() {
 }
 
 #[test]
+fn what_is_said_to_be_gone_whenever_it_is_found_rests_too() {
+    let host = Host::new(Answer { ramp: 1, ..Answer::default() });
+    let mut sampler = host.sampler(MS);
+    host.pass(&mut sampler, 3, |_| ());
+    host.change(|answer| answer.fails = libc::ENODEV);
+    let mut readings = Vec::new();
+    for _ in 0..10 {
+        host.pass(&mut sampler, 200, |_| ());
+        sampler.flush();
+        readings.push(sampler.status()[0].readings);
+    }
+    // Found once more, it fails at once, and is then asked after one second and after two more.
+    assert_eq!(readings, [0, 1, 1, 1, 1, 1, 2, 2, 2, 2]);
+    assert!(sampler.status()[0].degraded().is_some_and(|words| words.contains("No such device")));
+    host.change(|answer| answer.fails = 0);
+    host.pass(&mut sampler, 2_000, |_| ());
+    assert!(sampler.status()[0].readings > 100 && sampler.status()[0].degraded().is_none());
+}
+
+#[test]
 fn the_thread_gives_away_what_it_has_when_it_ends() {
     let host = Host::new(Answer::default());
     let file = "class/net/eth0/statistics/rx_bytes";
