@@ -77,7 +77,7 @@ table! {
         "Priority pause frames. rx pause: the network cannot take what this host sends. tx pause: this host cannot take what the network sends.";
     PfcPauseSeconds, Counter, "fabricscope_pfc_pause_seconds_total", ["netdev", "priority", "direction"],
         "Time a priority was paused, in seconds. rx pause: the network cannot take what this host sends. tx pause: this host cannot take what the network sends.";
-    CounterSaturated, Gauge, "fabricscope_rdma_saturated", ["device", "port", "counter"],
+    CounterSaturated, Gauge, "fabricscope_counter_saturated", ["device", "port", "counter"],
         "1 for a counter that stands at the end of its range and counts no more until it is cleared; it is served nowhere else.";
     CounterFailures, Counter, "fabricscope_nic_read_failures_total", ["device", "reason"],
         "How often a NIC or RDMA counter could not be read.";

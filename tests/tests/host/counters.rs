@@ -132,7 +132,7 @@ fn the_agent_serves_every_driver_s_counters_under_the_same_names() {
                 }
                 Expected::Saturated(name, _, of) => {
                     let labels = [("device", name.as_str()), ("counter", of.as_str())];
-                    let said = tests::metrics::sum(&page, "fabricscope_rdma_saturated", &labels);
+                    let said = tests::metrics::sum(&page, "fabricscope_counter_saturated", &labels);
                     // Only of counters that are metrics.
                     assert!(said == Some(1.0) || of.contains("overrun"), "{name} {of}\n{page}");
                     assert_eq!(metric(&page, name, Some(1), of), None, "{name} {of}\n{page}");

@@ -131,6 +131,6 @@ pub(crate) fn beside(run: &Run) {
     // A counter that stands at its end says nothing any more: theirs does not tell, ours has no value.
     assert_eq!(sum(&copied, "node_infiniband_link_downed_total", &labels), Some(255.0), "{copied}");
     let saturated = [("device", "mlx5_0"), ("counter", "rdma_link_down_events")];
-    assert_eq!(sum(&ours, "fabricscope_rdma_saturated", &saturated), Some(1.0), "{ours}");
+    assert_eq!(sum(&ours, "fabricscope_counter_saturated", &saturated), Some(1.0), "{ours}");
     assert_eq!(sum(&ours, "fabricscope_rdma_link_down_events_total", &labels), None, "{ours}");
 }

@@ -142,7 +142,7 @@ fn pause_is_told_by_direction_for_enabled_priorities_alone() {
 #[test]
 fn a_saturated_counter_is_called_so_and_has_no_value() {
     let found = series(&page_of_counters(&mut Metrics::default(), &all_counters(1), 1));
-    let said = "fabricscope_rdma_saturated{device=\"mlx5_0\",port=\"1\",counter=\"rdma_sent_packets\"}";
+    let said = "fabricscope_counter_saturated{device=\"mlx5_0\",port=\"1\",counter=\"rdma_sent_packets\"}";
     assert!(found.contains_key(said), "{found:#?}");
     assert!(!found.keys().any(|key| key.starts_with("fabricscope_rdma_sent_packets_total")));
 }
