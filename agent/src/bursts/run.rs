@@ -65,7 +65,8 @@ pub(crate) enum Progress {
     Has(u64),
 }
 
-/// Waits for the start, and samples until all is there or `go_on` says no. It is asked every now and then.
+/// Waits for the start, and samples until all is there or `go_on` says no. It is asked every now and then; all that passed
+/// until it said no is among the samples.
 ///
 /// # Errors
 ///
@@ -78,7 +79,7 @@ pub(crate) fn run(
     go_on: &mut dyn FnMut(Progress) -> bool,
 ) -> anyhow::Result<Outcome> {
     let interval = plan.options.interval;
-    let mut stopped = !wait(plan, clocks, go_on)?;
+    let begins = wait(plan, clocks, go_on)?;
     let mut placing = Placing::new(clocks);
     let attached = host.attach(&plan.options).with_context(|| format!("cannot sample {}", plan.options.netdev))?;
     let mut device = Device::new(attached, &plan.options, origin, clocks.monotonic());
@@ -91,13 +92,17 @@ pub(crate) fn run(
         bail!("the start has passed while the programs were attached; give a later one");
     }
     let wanted = first..first.saturating_add(plan.samples);
+    let mut until = if begins { wanted.end } else { first };
     let mut all = Piece::default();
     let mut looked = Instant::now();
     let mut vanished = false;
-    while device.next() < wanted.end && !stopped && !vanished {
+    while device.next() < until && !vanished {
         std::thread::sleep(PAUSE.min(Duration::from_nanos(device.pace().0)));
         all.extend(device.read(|| clocks.monotonic()), &wanted);
-        stopped = !go_on(Progress::Has(all.range.end - all.range.start));
+        if !go_on(Progress::Has(all.range.end - all.range.start)) {
+            // The bucket of this moment is the last; it is read when it is over for long enough.
+            until = until.min(clocks.monotonic() / interval.0 + 1);
+        }
         if looked.elapsed() >= LOOK {
             looked = Instant::now();
             vanished = !device.stands() || !is_there(host, &plan.options);
@@ -137,4 +142,35 @@ fn wait(plan: &Plan, clocks: &impl Clocks, go_on: &mut dyn FnMut(Progress) -> bo
 fn is_there(host: &dyn Host, options: &Options) -> bool {
     host.links()
         .map_or(true, |links| links.iter().any(|link| link.ifindex == options.ifindex && link.name == options.netdev))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::clock::HostClocks;
+    use super::super::fake::{FakeHost, link};
+    use super::*;
+    use crate::kernel::sampler::Marks;
+
+    #[test]
+    fn a_run_that_is_ended_has_all_until_then() {
+        let host = FakeHost::default();
+        host.with(|given| given.links.push(link(7, "eth0")));
+        for interval in [DurationNs(100_000), DurationNs(10_000_000)] {
+            let (netdev, regions, marks) = ("eth0".to_owned(), Vec::new(), Marks::Ignored);
+            let (slots, clsact, sketch, suspected) = (agent_common::bucket::SLOTS, false, true, false);
+            let options = Options { ifindex: 7, netdev, interval, slots, clsact, suspected, sketch, marks, regions };
+            let plan = Plan { options, line_rate: None, start: None, samples: 1_000_000 };
+            let mut ended = None;
+            let outcome = run(&plan, &Origin::default(), &host, &HostClocks, &mut |progress| {
+                if progress != Progress::Has(0) {
+                    ended.get_or_insert(HostClocks.realtime());
+                }
+                ended.is_none()
+            });
+            let outcome = outcome.unwrap();
+            assert_eq!(outcome.ended, Ended::Stopped);
+            let last = outcome.series.covered.last().unwrap().end;
+            assert!(last.0 >= ended.unwrap(), "{:?} of {interval:?}", outcome.series.covered);
+        }
+    }
 }

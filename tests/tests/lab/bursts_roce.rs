@@ -24,8 +24,6 @@ observe() {
     counters $name.before
     "$@"
     counters $name.after
-    # Samples are read only some time after they ended: no event tells when.
-    sleep 0.5
     kill -INT $record; wait $record
     fabricscope bursts convert $out/$name.parquet $out/$name.csv
 }

@@ -26,8 +26,6 @@ python3 -c 'import socket; s = socket.socket(type=socket.SOCK_DGRAM); [s.sendto(
 nic 1 link 'hold 0'
 ping -q -c 5 -i 0.2 10.99.0.2 > $out/after.ping
 echo 0 > $event/enable; cp /sys/kernel/tracing/trace $out/trace
-# Samples are read only some time after they ended: no event tells when.
-sleep 0.5
 for recorder in $(pidof fabricscope); do kill -INT $recorder; done
 wait $near $far
 for end in fsnic0 fsnic1; do
