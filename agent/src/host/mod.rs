@@ -13,4 +13,5 @@ pub(crate) mod process;
 pub(crate) mod rdma;
 pub(crate) mod read;
 pub(crate) mod roots;
+pub(crate) mod rtnetlink;
 pub(crate) mod symbols;
