@@ -14,4 +14,5 @@ pub(crate) mod rdma;
 pub(crate) mod read;
 pub(crate) mod roots;
 pub(crate) mod rtnetlink;
+pub(crate) mod sriov;
 pub(crate) mod symbols;
