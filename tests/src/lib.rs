@@ -18,6 +18,7 @@ pub mod network;
 pub mod nic;
 pub mod node_exporter;
 pub mod permits;
+pub mod promtool;
 pub mod scenario;
 pub mod strace;
 pub mod truth;

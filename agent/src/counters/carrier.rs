@@ -12,19 +12,11 @@ use rustix::event::{PollFd, PollFlags, poll};
 
 use super::netlink::{Channel, find, text, word};
 use crate::config::limits;
+use crate::host::rtnetlink::{
+    IFINFO, IFINFO_INDEX, IFLA_CARRIER, IFLA_CARRIER_DOWN_COUNT, IFLA_CARRIER_UP_COUNT, IFLA_IFNAME, RTM_DELLINK,
+    RTM_GETLINK, RTM_NEWLINK, RTNLGRP_LINK,
+};
 use crate::kernel::clock::realtime_ns;
-
-/// linux/rtnetlink.h, linux/if_link.h.
-const RTM_NEWLINK: u16 = 16;
-const RTM_DELLINK: u16 = 17;
-const RTM_GETLINK: u16 = 18;
-const GROUP_LINK: u32 = 1;
-/// Of `struct ifinfomsg`, which begins with the address family and has the index at 4.
-const FIXED: usize = 16;
-const IFLA_IFNAME: u16 = 3;
-const IFLA_CARRIER: u16 = 33;
-const IFLA_CARRIER_UP_COUNT: u16 = 47;
-const IFLA_CARRIER_DOWN_COUNT: u16 = 48;
 
 /// The link of a network device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,7 +80,7 @@ impl Links {
     /// If the kernel refuses the socket, or there can be no further thread.
     pub(crate) fn listen() -> io::Result<Self> {
         let (ended, alive) = io::pipe()?;
-        let events = Channel::listening(1 << (GROUP_LINK - 1))?;
+        let events = Channel::listening(1 << (RTNLGRP_LINK - 1))?;
         let channel = Channel::open(None)?;
         let devices = Arc::new(Mutex::new(Devices::default()));
         look(&channel, &devices)?;
@@ -127,8 +119,8 @@ fn lock(devices: &Mutex<Devices>) -> std::sync::MutexGuard<'_, Devices> {
 }
 
 fn request(ifindex: u32) -> Vec<u8> {
-    let mut fixed = vec![0; FIXED];
-    fixed.splice(4..8, ifindex.to_ne_bytes());
+    let mut fixed = vec![0; IFINFO];
+    fixed.splice(IFINFO_INDEX..IFINFO_INDEX + 4, ifindex.to_ne_bytes());
     fixed
 }
 
@@ -178,8 +170,8 @@ fn hear(events: &Channel, asks: &Channel, devices: &Mutex<Devices>, ended: &Pipe
 
 /// What a message says; `None` without a name and counts, as of a bridge about its ports.
 fn heard(body: &[u8]) -> Option<Heard> {
-    let ifindex = word(body.get(4..)?)?;
-    let attributes = body.get(FIXED..)?;
+    let ifindex = word(body.get(IFINFO_INDEX..)?)?;
+    let attributes = body.get(IFINFO..)?;
     let number = |kind| find(attributes, kind).and_then(word);
     Some(Heard {
         ifindex,

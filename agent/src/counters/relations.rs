@@ -1,21 +1,13 @@
 //! What a device belongs to, from sysfs: the physical function of a virtual one, a bond and its members, its place on
 //! the bus. Only links and names are read, nothing of the device itself.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::carrier::Change;
 use super::readout::Kind;
-use crate::host::rdma::pci_folder;
+use crate::host::rdma::pci_address;
 use crate::host::read;
-
-/// A virtual function (SR-IOV).
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct VirtualFunction {
-    /// The device of its physical function, or that one's address on the bus if it has none or several.
-    pub(crate) physical: String,
-    /// Which one of that function's, from 0.
-    pub(crate) number: u32,
-}
+use crate::host::sriov::VirtualFunction;
 
 /// What a device belongs to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -40,9 +32,12 @@ impl Relations {
     /// Those of a device by its folder in `class/infiniband` or `class/net`.
     pub(super) fn read(device: &Path, kind: Kind) -> Self {
         let bus = read::link_name(&device.join("device"));
-        let folder = pci_folder(device);
-        let pci = folder.as_deref().and_then(name);
-        let function = folder.and_then(|folder| function(&folder, kind));
+        let pci = pci_address(device);
+        let class = match kind {
+            Kind::Rdma => "infiniband",
+            Kind::Netdev => "net",
+        };
+        let function = VirtualFunction::of(device, class);
         let master = read::link_name(&device.join("master")).filter(|_| device.join("master/bonding").exists());
         let members = read::text(&device.join("bonding/slaves")).unwrap_or_default();
         Self {
@@ -64,30 +59,6 @@ impl Relations {
     }
 }
 
-fn name(path: &Path) -> Option<String> {
-    Some(path.file_name()?.to_str()?.to_owned())
-}
-
-/// What a PCI function says of being a virtual one.
-fn function(folder: &Path, kind: Kind) -> Option<VirtualFunction> {
-    let physical: PathBuf = folder.join("physfn").canonicalize().ok()?;
-    let own = name(folder)?;
-    let number = |entry: String| {
-        let number = entry.strip_prefix("virtfn")?.parse().ok()?;
-        (read::link_name(&physical.join(entry))? == own).then_some(number)
-    };
-    let number = read::names(&physical).into_iter().find_map(number)?;
-    let class = match kind {
-        Kind::Rdma => "infiniband",
-        Kind::Netdev => "net",
-    };
-    let physical = match <[String; 1]>::try_from(read::names(&physical.join(class))) {
-        Ok([one]) => one,
-        Err(_) => name(&physical)?,
-    };
-    Some(VirtualFunction { physical, number })
-}
-
 #[cfg(test)]
 mod tests {
     use std::fs;
@@ -96,31 +67,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_virtual_function_names_its_physical_one() {
+    fn a_device_below_a_pci_function_stands_on_both() {
         let host = tempfile::tempdir().unwrap();
         let at = |inside: &str| host.path().join(inside);
-        let functions = ["0000:3b:00.0", "0000:3b:00.2", "0000:3b:00.3"];
-        for function in functions {
-            fs::create_dir_all(at(function)).unwrap();
-        }
-        for (number, function) in functions[1..].iter().enumerate() {
-            symlink(at(functions[0]), at(function).join("physfn")).unwrap();
-            symlink(at(function), at(functions[0]).join(format!("virtfn{number}"))).unwrap();
-        }
         fs::create_dir_all(at("0000:3b:00.3/mlx5_core.rdma.4")).unwrap();
-        let device = |name: &str, function: &str| {
-            fs::create_dir_all(at(name)).unwrap();
-            symlink(at(function), at(name).join("device")).unwrap();
-            Relations::read(&at(name), Kind::Rdma)
-        };
-        let virtual_function = |physical: &str, number| Some(VirtualFunction { physical: physical.into(), number });
-        let known = device("mlx5_1", functions[1]);
-        assert_eq!((known.function, known.bus.as_deref()), (virtual_function(functions[0], 0), Some(functions[1])));
-        fs::create_dir_all(at("0000:3b:00.0/infiniband/mlx5_0")).unwrap();
-        // The RDMA device stands on the bus below the PCI function.
-        let below = device("mlx5_2", "0000:3b:00.3/mlx5_core.rdma.4");
-        assert_eq!((below.function, below.bus.as_deref()), (virtual_function("mlx5_0", 1), Some("mlx5_core.rdma.4")));
-        assert_eq!(device("mlx5_0", functions[0]).function, None);
+        fs::create_dir_all(at("mlx5_2")).unwrap();
+        symlink(at("0000:3b:00.3/mlx5_core.rdma.4"), at("mlx5_2/device")).unwrap();
+        let found = Relations::read(&at("mlx5_2"), Kind::Rdma);
+        assert!(found.stands_on("mlx5_core.rdma.4") && found.stands_on("0000:3b:00.3"), "{found:?}");
+        assert!(!found.stands_on("0000:3b:00.0") && found.function.is_none(), "{found:?}");
     }
 
     #[test]

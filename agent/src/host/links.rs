@@ -12,6 +12,10 @@ use netlink_sys::{Socket, SocketAddr};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::read;
+use super::rtnetlink::{
+    IFF_LOOPBACK, IFINFO, IFINFO_INDEX, IFLA_IFNAME, IFLA_INFO_KIND, IFLA_LINK, IFLA_LINK_NETNSID, IFLA_LINKINFO,
+    IFLA_MASTER, RTM_GETLINK, RTM_NEWLINK, RTNLGRP_LINK,
+};
 
 /// Devices of one dump that are looked at; further ones do not exist for the agent.
 const LINKS_MAX: usize = 16_384;
@@ -25,20 +29,10 @@ const ANSWER_WAIT: Timespec = Timespec { tv_sec: 5, tv_nsec: 0 };
 /// How often a dump is begun again because devices came or went while it ran.
 const DUMPS: usize = 8;
 
-// linux/netlink.h, linux/rtnetlink.h, linux/if_link.h, linux/if.h: all part of the kernel's stable interface.
+// linux/netlink.h.
 const NLMSG_ERROR: u16 = 2;
 const NLMSG_DONE: u16 = 3;
-const RTM_NEWLINK: u16 = 16;
-const RTM_GETLINK: u16 = 18;
-const RTNLGRP_LINK: u32 = 1;
-const IFLA_IFNAME: u16 = 3;
-const IFLA_LINK: u16 = 5;
-const IFLA_MASTER: u16 = 10;
-const IFLA_LINKINFO: u16 = 18;
-const IFLA_INFO_KIND: u16 = 1;
-const IFLA_LINK_NETNSID: u16 = 37;
-const IFF_LOOPBACK: u32 = 0x8;
-/// Of `struct nlmsghdr`, and as it happens of `struct ifinfomsg`.
+/// Bytes of `struct nlmsghdr`.
 const HEADER: usize = 16;
 
 /// A network device.
@@ -126,9 +120,9 @@ fn dump() -> io::Result<Option<Vec<Link>>> {
     let mut socket = Socket::new(NETLINK_ROUTE)?;
     socket.bind_auto()?;
     socket.connect(&SocketAddr::new(0, 0))?;
-    let mut request = [0; 2 * HEADER];
+    let mut request = [0; HEADER + IFINFO];
     let mut header = NetlinkBuffer::new(&mut request[..]);
-    header.set_length(2 * HEADER as u32);
+    header.set_length((HEADER + IFINFO) as u32);
     header.set_message_type(RTM_GETLINK);
     header.set_flags(NLM_F_REQUEST | NLM_F_DUMP);
     header.set_sequence_number(1);
@@ -180,14 +174,13 @@ fn answer(mut bytes: &[u8], links: &mut Vec<Link>) -> io::Result<Answer> {
 
 /// A device from `struct ifinfomsg` and the attributes after it; `None` if it has no name.
 fn link(payload: &[u8]) -> Option<Link> {
-    // ifi_family and padding 2, ifi_type 2, ifi_index 4, ifi_flags 4, ifi_change 4.
-    let mut fixed = payload.get(..HEADER)?.get(4..)?;
+    let mut fixed = payload.get(..IFINFO)?.get(IFINFO_INDEX..)?;
     let ifindex = fixed.try_get_u32_ne().ok()?;
     let flags = fixed.try_get_u32_ne().ok()?;
     let mut link = Link { ifindex, loopback: flags & IFF_LOOPBACK != 0, ..Link::default() };
     let mut elsewhere = false;
     // An attribute that is none ends the list.
-    for attribute in NlasIterator::new(payload.get(HEADER..)?).map_while(Result::ok) {
+    for attribute in NlasIterator::new(payload.get(IFINFO..)?).map_while(Result::ok) {
         let value = attribute.value();
         match attribute.kind() {
             IFLA_IFNAME => link.name = text(value),

@@ -13,4 +13,6 @@ pub(crate) mod process;
 pub(crate) mod rdma;
 pub(crate) mod read;
 pub(crate) mod roots;
+pub(crate) mod rtnetlink;
+pub(crate) mod sriov;
 pub(crate) mod symbols;

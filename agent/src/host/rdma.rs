@@ -7,6 +7,7 @@ use super::drivers;
 use super::gid::GidTable;
 use super::read;
 use super::roots::Roots;
+use super::sriov::VirtualFunction;
 
 /// RDMA devices looked at on one host. A host with many virtual functions has a few hundred.
 const DEVICES_MAX: usize = 1024;
@@ -39,6 +40,8 @@ pub(crate) struct RdmaDevice {
     pub(crate) software: bool,
     /// Such as `0000:3b:00.0`.
     pub(crate) pci: Option<String>,
+    /// It is a virtual function.
+    pub(crate) function: Option<VirtualFunction>,
     /// Firmware version; software devices have none.
     pub(crate) firmware: Option<String>,
     /// Such as `b8ce:f603:00ab:cdef`.
@@ -121,6 +124,7 @@ impl RdmaDevice {
             driver: software.map(str::to_owned).or_else(|| hardware_driver(&path)),
             software: software.is_some(),
             pci: pci_address(&path).filter(|_| software.is_none()),
+            function: VirtualFunction::of(&path, "infiniband").filter(|_| software.is_none()),
             firmware: read::attribute(&path.join("fw_ver")),
             node_guid: read::attribute(&path.join("node_guid")),
             node_type: read::attribute(&path.join("node_type")),
@@ -200,13 +204,13 @@ fn hardware_driver(device: &Path) -> Option<String> {
 }
 
 /// The address of the nearest PCI function.
-fn pci_address(device: &Path) -> Option<String> {
+pub(crate) fn pci_address(device: &Path) -> Option<String> {
     Some(pci_folder(device)?.file_name()?.to_str()?.to_owned())
 }
 
 /// The folder of the nearest PCI function: the parent itself, or for a parent on another bus (auxiliary) the PCI
 /// function above.
-pub(crate) fn pci_folder(device: &Path) -> Option<PathBuf> {
+pub(super) fn pci_folder(device: &Path) -> Option<PathBuf> {
     let parent = device.join("device").canonicalize().ok()?;
     let is_pci = |name: &str| {
         let mut parts = name.split([':', '.']);

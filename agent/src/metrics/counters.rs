@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::function_labels;
 use super::page::{Page, Value};
 use super::seats::{OTHER, Seats};
 use super::table::Metric;
@@ -68,10 +69,7 @@ fn add_info(page: &mut Page, seats: &mut Seats, subject: &Subject) {
         page.left_out += 1;
         return;
     }
-    let (pf, vf) = relations
-        .function
-        .as_ref()
-        .map_or(("", String::new()), |function| (function.physical.as_str(), function.number.to_string()));
+    let (pf, vf) = function_labels(relations.function.as_ref());
     let text = |text: &'_ Option<String>| text.clone().unwrap_or_default();
     let pci = text(if relations.pci.is_some() { &relations.pci } else { &relations.bus });
     let [driver, bond, namespace] = [&subject.driver, &relations.bond, &relations.namespace].map(text);

@@ -22,6 +22,7 @@ use crate::counters::service::Latest;
 use crate::daemon::findings::Findings;
 use crate::daemon::handle::{Info, Loss};
 use crate::host::rdma::{RdmaDevice, RdmaFacts};
+use crate::host::sriov::VirtualFunction;
 use crate::kernel::clock::realtime_ns;
 use crate::kernel::state::{HookState, Snapshot, State};
 use crate::probes::{Hook, Layer, Subject};
@@ -133,7 +134,8 @@ impl Metrics {
                     let netdev = port.netdevs.first().map_or("", String::as_str);
                     let link_layer = port.link_layer.as_deref().unwrap_or_default();
                     let [pci, driver, firmware] = of_device(device);
-                    let labels = [device.name.as_str(), &number, netdev, pci, driver, firmware, link_layer];
+                    let (pf, vf) = function_labels(device.function.as_ref());
+                    let labels = [device.name.as_str(), &number, netdev, pci, driver, firmware, link_layer, pf, &vf];
                     page.add(Metric::RdmaPortInfo, &labels, Value::Whole(1));
                 }
             }
@@ -163,6 +165,11 @@ impl Metrics {
 fn elsewhere(reading: &Reading<'_>) -> usize {
     let subjects = reading.counters.map(|latest| &*latest.readout.subjects).unwrap_or_default();
     subjects.iter().filter(|subject| subject.relations.namespace.is_some()).count()
+}
+
+/// The labels `pf` and `vf`; empty for what is no virtual function.
+fn function_labels(function: Option<&VirtualFunction>) -> (&str, String) {
+    function.map_or_else(Default::default, |function| (&*function.physical, function.number.to_string()))
 }
 
 fn of_device(device: &RdmaDevice) -> [&str; 3] {

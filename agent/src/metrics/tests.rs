@@ -1,8 +1,6 @@
-//! The page against the format's rules, the bounds and promtool.
+//! The page against the format's rules and the bounds.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::Write as _;
-use std::process::{Command, Stdio};
 
 use agent_common::histogram::{BUCKETS, bucket};
 use agent_common::record::VerbCounters;
@@ -17,6 +15,7 @@ use crate::kernel::state::{HealthCount, InFlight};
 use counters::{all_counters, page_of_counters};
 
 mod counters;
+mod each;
 mod netdevs;
 
 /// A page of these, as the first one.
@@ -239,62 +238,6 @@ fn labels_that_want_to_break_the_page_do_not() {
     let found = series(&text);
     let key = found.keys().find(|key| key.contains("port_info")).unwrap();
     assert!(key.contains(r#"fw="a\"b\\c\ndé"#) && key.len() < 400, "{key}");
-    promtool(&text);
-}
-
-#[test]
-fn every_metric_of_the_table_can_appear() {
-    // Without errors and events enough to push the last rows out.
-    let snapshot = Snapshot {
-        errors: full(0).errors[..4].to_vec(),
-        device_events: full(0).device_events[..1].to_vec(),
-        health: full(0).health[..1].to_vec(),
-        napi: full(0).napi[..1].to_vec(),
-        drops: full(0).drops[..1].to_vec(),
-        ..full(1)
-    };
-    let mut devices = fake::devices(12);
-    let gid = Gid { index: 3, gid: "fe80::1".parse().unwrap(), kind: Some(GidType::RoceV2), netdev: None };
-    devices.devices[0].ports[0].gids = GidTable::of(vec![gid]);
-    let mut found = series(&netdevs::page_with(1, Some(&snapshot), &fake::hooks(), &devices));
-    found.extend(series(&page_of_counters(&mut Metrics::default(), &all_counters(1), 1)));
-    let mut alone = Page::default();
-    let readout = all_counters(1).readout;
-    health::add_resources(&mut alone, &mut Seats::default(), &readout.resources);
-    health::add_reporters(&mut alone, &mut Seats::default(), &devices, &readout.further.reporters);
-    found.extend(series(&alone.text().unwrap()));
-    found.extend(series(&findings::tests::every_state()));
-    for row in TABLE {
-        let name = if row.kind == Kind::Histogram { format!("{}_bucket", row.name) } else { row.name.to_owned() };
-        assert!(found.keys().any(|key| key.split('{').next() == Some(&name)), "{name} is not on the page");
-    }
-    let oldest = found["fabricscope_verbs_inflight_oldest_seconds"];
-    assert!((oldest - 5.0).abs() < 1e-6, "{oldest}");
-}
-
-#[test]
-fn promtool_has_nothing_to_say() {
-    promtool(&page(Some(&full(9)), &fake::hooks(), &fake::devices(9)));
-    promtool(&netdevs::page_with(9, Some(&full(9)), &fake::hooks(), &fake::devices(9)));
-    promtool(&page(None, &[], &RdmaFacts::default()));
-}
-
-/// Hands the page to promtool, where there is one.
-fn promtool(page: &str) {
-    let child = Command::new("promtool")
-        .args(["check", "metrics"])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn();
-    let Ok(mut child) = child else {
-        println!("not run: there is no promtool on this machine");
-        return;
-    };
-    child.stdin.take().unwrap().write_all(page.as_bytes()).unwrap();
-    let output = child.wait_with_output().unwrap();
-    let said = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success() && said.is_empty(), "promtool: {said}\n{page}");
 }
 
 #[test]

@@ -154,6 +154,10 @@ fn the_agent_serves_every_driver_s_counters_under_the_same_names() {
                     let said = tests::metrics::sum(&page, "fabricscope_nic_info", &labels);
                     // A bond has more members than a label can name.
                     assert!(said == Some(1.0) || key == "members", "{name} {key}\n{page}");
+                    if own == "device" && ["pf", "vf"].contains(&key) {
+                        let said = tests::metrics::sum(&page, "fabricscope_rdma_port_info", &labels);
+                        assert_eq!(said, Some(1.0), "{name} {key}\n{page}");
+                    }
                 }
             }
         }

@@ -4,11 +4,12 @@ use std::fs;
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::path::PathBuf;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
+use tests::command::workspace;
 
 use crate::program::{FAILED, LIMIT, Scratch, is_root, program, refused, start, text_of, until};
 
@@ -123,22 +124,23 @@ fn metrics_are_text_that_prometheus_takes() {
     promtool_takes(&page, &agent.scratch);
 }
 
-/// Hands a page to promtool, where there is one.
+/// Hands a page to promtool, which must have nothing to say.
 #[track_caller]
 pub(crate) fn promtool_takes(page: &str, scratch: &Scratch) {
-    let file = scratch.file("page", page);
-    let checked = Command::new("promtool")
-        .args(["check", "metrics"])
-        .stdin(fs::File::open(file).unwrap())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .output();
-    match checked {
-        Ok(seen) => {
-            let said = String::from_utf8_lossy(&seen.stdout) + String::from_utf8_lossy(&seen.stderr);
-            assert!(seen.status.success() && said.is_empty(), "{said}\n{page}");
-        }
-        Err(error) => println!("promtool did not run ({error}): the page was not checked by it"),
+    if let Err(error) = tests::promtool::check_metrics(scratch.file("page", page).as_ref()) {
+        panic!("{error:#}\n{page}");
+    }
+}
+
+#[test]
+fn promtool_takes_one_of_each_metric_and_not_one_that_is_wrong() {
+    let each = workspace().join("agent/src/metrics/tests/each.prom");
+    tests::promtool::check_metrics(&each).unwrap();
+    let scratch = Scratch::new();
+    for (part, odd) in [("_total counter", "_total gauge"), ("_seconds", "_milliseconds"), ("# HELP", "#")] {
+        let page = fs::read_to_string(&each).unwrap().replace(part, odd);
+        let found = tests::promtool::check_metrics(scratch.file("page", &page).as_ref());
+        assert!(found.is_err(), "{odd}");
     }
 }
 

@@ -50,16 +50,11 @@ fn the_unit_is_one_that_systemd_takes_without_a_warning() {
 #[test]
 fn prometheus_takes_the_rules_and_the_scrape_configuration() {
     let folder = workspace().join("deploy/prometheus");
-    if let Some(seen) =
-        checker(Command::new("promtool").args(["check", "rules"]).arg(folder.join("fabricscope.rules.yml")))
-    {
-        assert!(seen.status.success(), "{}{}", seen.stdout, seen.stderr);
-    }
+    tests::promtool::check_rules(&folder.join("fabricscope.rules.yml")).unwrap();
+    tests::promtool::test_rules(&folder.join("fabricscope.rules.test.yml")).unwrap();
     let scratch = Scratch::new();
     let jobs = fs::read_to_string(folder.join("scrape.yml")).unwrap();
     let jobs: String = jobs.lines().flat_map(|line| ["  ", line, "\n"]).collect();
     let config = scratch.file("prometheus.yml", &format!("scrape_configs:\n{jobs}"));
-    if let Some(seen) = checker(Command::new("promtool").args(["check", "config", &config])) {
-        assert!(seen.status.success(), "{}{}", seen.stdout, seen.stderr);
-    }
+    tests::promtool::check_config(config.as_ref()).unwrap();
 }

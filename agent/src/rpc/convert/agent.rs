@@ -146,6 +146,8 @@ impl From<v1::Device> for RdmaDevice {
             driver: wire.driver,
             software: wire.software,
             pci: wire.pci,
+            // Only metrics tell.
+            function: None,
             firmware: wire.firmware,
             node_guid: wire.node_guid,
             node_type: wire.node_type,
