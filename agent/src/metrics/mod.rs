@@ -133,7 +133,8 @@ impl Metrics {
                     let netdev = port.netdevs.first().map_or("", String::as_str);
                     let link_layer = port.link_layer.as_deref().unwrap_or_default();
                     let [pci, driver, firmware] = of_device(device);
-                    let labels = [device.name.as_str(), &number, netdev, pci, driver, firmware, link_layer];
+                    let protocol = device.protocol(port).unwrap_or_default();
+                    let labels = [device.name.as_str(), &number, netdev, pci, driver, firmware, link_layer, protocol];
                     page.add(Metric::RdmaPortInfo, &labels, Value::Whole(1));
                 }
             }
