@@ -80,8 +80,8 @@ pub struct Scenario {
 pub struct Run {
     kernel: &'static str,
     scenario: &'static Scenario,
-    /// What it finds in `/mnt/out` besides.
-    files: fn() -> Result<Vec<PathBuf>>,
+    /// What it finds in `/mnt/out` besides, on that kernel.
+    files: fn(&str) -> Result<Vec<PathBuf>>,
     output: OnceLock<Result<Output, String>>,
 }
 
@@ -100,12 +100,16 @@ impl Run {
     /// The scenario on this kernel, not yet run.
     #[must_use]
     pub const fn new(kernel: &'static str, scenario: &'static Scenario) -> Self {
-        Run::with(kernel, scenario, || Ok(Vec::new()))
+        Run::with(kernel, scenario, |_| Ok(Vec::new()))
     }
 
-    /// The same with further files in `/mnt/out`.
+    /// The same with further files in `/mnt/out`; `files` is told the kernel.
     #[must_use]
-    pub const fn with(kernel: &'static str, scenario: &'static Scenario, files: fn() -> Result<Vec<PathBuf>>) -> Self {
+    pub const fn with(
+        kernel: &'static str,
+        scenario: &'static Scenario,
+        files: fn(&str) -> Result<Vec<PathBuf>>,
+    ) -> Self {
         Run { kernel, scenario, files, output: OnceLock::new() }
     }
 
@@ -130,7 +134,7 @@ impl Run {
         if modules {
             lab.files = modules::build(self.kernel)?;
         }
-        lab.files.extend((self.files)()?);
+        lab.files.extend((self.files)(self.kernel)?);
         (lab.share, lab.processors, lab.limit) = (Some(workload.to_owned()), processors, limit);
         let output = lab.run(&format!("{}{PRELUDE}{script}", nic::FUNCTIONS))?;
         let words = tail(&output.stderr, 40);

@@ -97,15 +97,15 @@ fn build_now() -> Result<PathBuf> {
     Ok(folder)
 }
 
-/// Names the state of a folder with sources, and of what else a build depends on.
+/// Names the state of a source, a file or a folder of them, and of what else a build depends on.
 pub(crate) fn state_of(source: &Path, more: &str) -> Result<String> {
-    let mut files: Vec<_> = fs::read_dir(source)
-        .and_then(Iterator::collect::<std::io::Result<Vec<_>>>)
-        .with_context(|| format!("list {}", source.display()))?
-        .into_iter()
-        .map(|entry| entry.path())
-        .collect();
-    files.sort();
+    let mut files = vec![source.to_owned()];
+    if source.is_dir() {
+        let entries = fs::read_dir(source).and_then(Iterator::collect::<std::io::Result<Vec<_>>>);
+        let entries = entries.with_context(|| format!("list {}", source.display()))?;
+        files = entries.into_iter().map(|entry| entry.path()).collect();
+        files.sort();
+    }
     let mut hasher = DefaultHasher::new();
     more.hash(&mut hasher);
     for file in &files {

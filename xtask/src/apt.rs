@@ -39,7 +39,8 @@ pub(crate) fn cache_dir() -> Result<PathBuf> {
 /// Downloads the packages of one suite into `dest` and returns the files, in the order asked for.
 ///
 /// A package is a name or a pattern with `*`: the newest name that matches, without the unsigned, debug, cloud and
-/// real-time flavours. A file that is there already is checked by apt and not fetched again.
+/// real-time flavours; `name=version` is that version of it. A file that is there already is checked by apt and not
+/// fetched again.
 ///
 /// # Errors
 /// When no mirror is known, the lists cannot be had, nothing matches, or a download fails after retries.
@@ -205,6 +206,10 @@ impl View {
     }
 
     fn resolve(&self, pattern: &str) -> Result<String> {
+        // apt itself says when it has no such version.
+        if pattern.contains('=') {
+            return Ok(pattern.to_owned());
+        }
         let prefix = pattern.split('*').next().unwrap_or_default();
         let names = self.output("apt-cache", ["pkgnames", prefix])?;
         newest(pattern, names.lines()).map(str::to_owned).with_context(|| {

@@ -3,6 +3,7 @@
 use std::net::Ipv6Addr;
 use std::path::Path;
 
+use super::rdma::is_iwarp;
 use super::read;
 
 /// GID table entries looked at per port. RoCE tables have 16 to 256 entries; an InfiniBand port a few.
@@ -16,6 +17,8 @@ pub(crate) enum GidType {
     IbOrRoceV1,
     /// `RoCE v2`
     RoceV2,
+    /// iWARP has no GIDs: its one entry is the MAC address, which the kernel files under `IB/RoCE v1`.
+    Iwarp,
 }
 
 impl GidType {
@@ -28,11 +31,12 @@ impl GidType {
         }
     }
 
-    /// The kernel's own name.
+    /// The kernel's own name, but for iWARP.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::IbOrRoceV1 => "IB/RoCE v1",
             Self::RoceV2 => "RoCE v2",
+            Self::Iwarp => "iWARP",
         }
     }
 }
@@ -69,13 +73,15 @@ impl GidTable {
     pub(crate) fn read(port: &Path) -> Self {
         let gids = port.join("gids");
         let attrs = port.join("gid_attrs");
+        let iwarp = port.ancestors().nth(2).is_some_and(is_iwarp);
+        let kind_of = |text: String| if iwarp { Some(GidType::Iwarp) } else { GidType::parse(&text) };
         let read_one = |index: u32| {
             let name = index.to_string();
             let gid: Ipv6Addr = read::parsed(&gids.join(&name))?;
             (!gid.is_unspecified()).then(|| Gid {
                 index,
                 gid,
-                kind: read::attribute(&attrs.join("types").join(&name)).and_then(|text| GidType::parse(&text)),
+                kind: read::attribute(&attrs.join("types").join(&name)).and_then(kind_of),
                 netdev: read::attribute(&attrs.join("ndevs").join(&name)),
             })
         };

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::device_number::DeviceNumber;
 use super::drivers;
-use super::gid::GidTable;
+use super::gid::{GidTable, GidType};
 use super::read;
 use super::roots::Roots;
 use super::sriov::VirtualFunction;
@@ -17,6 +17,9 @@ const PORTS_MAX: usize = 256;
 
 /// What the node description of a siw device starts with (SIW_NODE_DESC_COMMON in include/uapi/rdma/siw-abi.h).
 const SIW_NODE_DESCRIPTION: &str = "Software iWARP stack";
+
+/// What the node type of an iWARP adapter ends with (`node_type_show` of drivers/infiniband/core/sysfs.c).
+const RNIC: &str = "RNIC";
 
 /// Everything sysfs says about RDMA on this host.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -133,6 +136,18 @@ impl RdmaDevice {
         }
     }
 
+    /// What the port speaks, by what `rdma_protocol_ib` and its sisters of include/rdma/ib_verbs.h stand on. Absent for
+    /// what is none of the three (EFA, usNIC).
+    pub(crate) fn protocol(&self, port: &RdmaPort) -> Option<&'static str> {
+        let node = self.node_type.as_deref().unwrap_or_default();
+        match port.link_layer.as_deref() {
+            _ if node.ends_with(RNIC) => Some("iWARP"),
+            Some("Ethernet") if node.ends_with("CA") => Some("RoCE"),
+            Some("InfiniBand") => Some("InfiniBand"),
+            _ => None,
+        }
+    }
+
     /// A port by number.
     pub(crate) fn port(&self, number: u32) -> Option<&RdmaPort> {
         self.ports.iter().find(|port| port.number == number)
@@ -184,6 +199,11 @@ fn without_number(text: String) -> String {
     }
 }
 
+/// Whether the device of this folder speaks iWARP.
+pub(super) fn is_iwarp(device: &Path) -> bool {
+    read::attribute(&device.join("node_type")).is_some_and(|kind| kind.ends_with(RNIC))
+}
+
 /// The module of a software device. rxe alone has the attribute `parent`, and before its device lost its bus
 /// parent it also showed the driver of the NIC below, so this is asked first. siw names itself in the node
 /// description, which an administrator may overwrite: a virtual iWARP device is then taken for siw.
@@ -192,8 +212,7 @@ fn software_driver(device: &Path) -> Option<&'static str> {
         return Some("rdma_rxe");
     }
     let description = read::attribute(&device.join("node_desc")).unwrap_or_default();
-    let virtual_iwarp = !device.join("device").exists()
-        && read::attribute(&device.join("node_type")).is_some_and(|kind| kind.ends_with("RNIC"));
+    let virtual_iwarp = !device.join("device").exists() && is_iwarp(device);
     (description.starts_with(SIW_NODE_DESCRIPTION) || virtual_iwarp).then_some("siw")
 }
 
@@ -228,7 +247,7 @@ pub(super) fn pci_folder(device: &Path) -> Option<PathBuf> {
 }
 
 /// The port's network devices: those its GIDs name, the one below a software device, else those of the same
-/// bus function whose `dev_port` (older drivers: `dev_id`) counts to this port.
+/// bus function whose `dev_port` (older drivers: `dev_id`) counts to this port, else by iWARP's address.
 fn port_netdevs(device: &Path, number: u32, gids: &GidTable) -> Vec<String> {
     let mut netdevs = gids.netdevs();
     if let Some(parent) = read::attribute(&device.join("parent"))
@@ -241,7 +260,21 @@ fn port_netdevs(device: &Path, number: u32, gids: &GidTable) -> Vec<String> {
         netdevs = read::names(&net);
         netdevs.retain(|name| netdev_port(&net.join(name)).is_none_or(|port| port + 1 == number));
     }
+    if netdevs.is_empty() {
+        netdevs.extend(iwarp_netdev(device, gids));
+    }
     netdevs
+}
+
+/// The one network device with an iWARP port's address: older kernels (6.1) name none for its GID.
+fn iwarp_netdev(device: &Path, gids: &GidTable) -> Option<String> {
+    let gid = gids.iter().find(|gid| gid.kind == Some(GidType::Iwarp))?.gid.octets();
+    let address = gid.iter().take(6).map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().join(":");
+    let net = device.ancestors().nth(2)?.join("net");
+    let mut same = read::names(&net);
+    same.retain(|name| read::attribute(&net.join(name).join("address")).is_some_and(|own| own == address));
+    // A VLAN has the address of what it stands on: then nobody can say.
+    if same.len() == 1 { same.pop() } else { None }
 }
 
 /// The zero-based port of a network device on its bus function.

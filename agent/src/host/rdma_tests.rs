@@ -119,9 +119,18 @@ fn software_devices_are_told_apart() {
         .link("class/infiniband/rxe1/device", "devices/pci0000:00/0000:00:03.0")
         .link("devices/pci0000:00/0000:00:03.0/driver", "bus/pci/drivers/virtio-pci");
     tree.file("class/infiniband/siw0/node_desc", "Software iWARP stack\n")
-        .file("class/infiniband/siw0/node_type", "4: RNIC\n");
+        .file("class/infiniband/siw0/node_type", "4: RNIC\n")
+        .file("class/infiniband/siw0/ports/1/link_layer", "Ethernet\n")
+        .file("class/infiniband/siw0/ports/1/gids/0", "6640:4e8c:aad9:0000:0000:0000:0000:0000\n")
+        .file("class/infiniband/siw0/ports/1/gid_attrs/types/0", "IB/RoCE v1\n")
+        .file("class/infiniband/siw0/ports/1/gid_attrs/ndevs/0", "veth1\n");
     // A renamed description: still virtual and still iWARP.
     tree.file("class/infiniband/siw1/node_desc", "host7 siw1\n").file("class/infiniband/siw1/node_type", "4: RNIC\n");
+    // Older kernels do not say which network device it stands on; its address does.
+    tree.file("class/infiniband/siw1/ports/1/gids/0", "0291:70ff:fe11:0000:0000:0000:0000:0000\n")
+        .file("class/infiniband/siw1/ports/1/gid_attrs/types/0", "IB/RoCE v1\n")
+        .file("class/net/veth2/address", "02:91:70:ff:fe:11\n")
+        .file("class/net/veth3/address", "02:91:70:ff:fe:12\n");
     let facts = tree.read();
     for (name, driver) in [("rxe0", "rdma_rxe"), ("rxe1", "rdma_rxe"), ("siw0", "siw"), ("siw1", "siw")] {
         let device = facts.device(name).unwrap();
@@ -129,6 +138,13 @@ fn software_devices_are_told_apart() {
         assert!(device.software, "{name}");
         assert_eq!(device.pci, None, "{name}");
     }
+    let siw = facts.device("siw0").unwrap();
+    assert_eq!(siw.protocol(&siw.ports[0]), Some("iWARP"));
+    assert_eq!(siw.ports[0].gids.at(0).unwrap().kind, Some(GidType::Iwarp), "the kernel says RoCE v1");
+    assert_eq!(siw.ports[0].netdevs, ["veth1"]);
+    assert_eq!(facts.device("siw1").unwrap().ports[0].netdevs, ["veth2"]);
+    tree.file("class/net/veth2.7/address", "02:91:70:ff:fe:11\n");
+    assert!(tree.read().device("siw1").unwrap().ports[0].netdevs.is_empty(), "two have the address");
     assert_eq!(facts.device("rxe0").unwrap().firmware, None);
     assert_eq!(facts.device("rxe0").unwrap().ports[0].netdevs, ["veth0"]);
 }

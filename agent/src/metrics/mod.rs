@@ -134,8 +134,10 @@ impl Metrics {
                     let netdev = port.netdevs.first().map_or("", String::as_str);
                     let link_layer = port.link_layer.as_deref().unwrap_or_default();
                     let [pci, driver, firmware] = of_device(device);
+                    let protocol = device.protocol(port).unwrap_or_default();
                     let (pf, vf) = function_labels(device.function.as_ref());
-                    let labels = [device.name.as_str(), &number, netdev, pci, driver, firmware, link_layer, pf, &vf];
+                    let labels =
+                        [device.name.as_str(), &number, netdev, pci, driver, firmware, link_layer, protocol, pf, &vf];
                     page.add(Metric::RdmaPortInfo, &labels, Value::Whole(1));
                 }
             }

@@ -69,7 +69,7 @@ table! {
         "1 if the hook runs, 0 if it does not though it is wanted.";
     HookQuarantined, Gauge, "fabricscope_hook_quarantined", ["hook"],
         "1 if the hook came and went too often and is left alone for a while, 0 if not; absent for one that was attached once and stayed.";
-    RdmaPortInfo, Gauge, "fabricscope_rdma_port_info", ["device", "port", "netdev", "pci", "driver", "fw", "link_layer", "pf", "vf"],
+    RdmaPortInfo, Gauge, "fabricscope_rdma_port_info", ["device", "port", "netdev", "pci", "driver", "fw", "link_layer", "protocol", "pf", "vf"],
         "An RDMA port and what it belongs to, the physical function and the number of a virtual one too; always 1.";
     NicInfo, Gauge, "fabricscope_nic_info", ["device", "netdev", "driver", "pci", "pf", "vf", "bond", "namespace"],
         "A device whose counters are read and what it belongs to: an RDMA device or a network device and its driver, the physical function of a virtual one, a bond, a network namespace that is not the agent's; always 1.";

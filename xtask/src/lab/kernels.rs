@@ -127,6 +127,11 @@ impl Kernel {
         Ok(Kernel { dir: dir.to_owned(), release })
     }
 
+    /// The folder of the cache with everything of it.
+    pub(super) fn folder(&self) -> &Path {
+        &self.dir
+    }
+
     /// The uncompressed image.
     pub(super) fn image(&self) -> PathBuf {
         self.dir.join("vmlinux")

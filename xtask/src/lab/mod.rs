@@ -9,6 +9,7 @@ mod accel;
 mod cache;
 mod clock;
 mod cpio;
+mod driver;
 mod guest;
 mod kernels;
 mod machine;

@@ -11,7 +11,7 @@ use anyhow::{Context as _, Result, ensure};
 
 use super::kernels::{self, Kernel, Row};
 use super::tools::Tools;
-use super::{cache, userland};
+use super::{cache, driver, userland};
 use crate::apt;
 
 /// What a build needs over the guest's programs, from the same suite.
@@ -23,7 +23,7 @@ mount -t overlay -o "lowerdir=$HEADERS:$USERLAND,upperdir=$SCRATCH/upper,workdir
 mount --rbind /dev "$SCRATCH/root/dev"
 mount --rbind /proc "$SCRATCH/root/proc"
 exec chroot "$SCRATCH/root" env -i PATH=/usr/sbin:/usr/bin HOME=/ LC_ALL=C \
-    make -C "/usr/lib/modules/$RELEASE/build" M=/src CC=gcc CONFIG_GCC_PLUGINS= modules
+    make -j"$JOBS" -C "/usr/lib/modules/$RELEASE/build" M=/src CC=gcc CONFIG_GCC_PLUGINS= modules
 "#;
 
 /// Builds an out-of-tree kernel module for a kernel of the lab.
@@ -35,9 +35,12 @@ pub(crate) struct Args {
     /// Where the .ko files go
     #[arg(long, value_name = "DIR", default_value = ".")]
     out: PathBuf,
+    /// A driver out of the kernel's own source, which Debian's kernels leave out
+    #[arg(long, value_name = "NAME", value_parser = driver::names())]
+    driver: Option<String>,
     /// The folder with the sources and their Kbuild file; it stays as it is
-    #[arg(value_name = "DIR")]
-    sources: PathBuf,
+    #[arg(value_name = "DIR", required_unless_present = "driver", conflicts_with = "driver")]
+    sources: Option<PathBuf>,
 }
 
 /// Runs the command line: prints the path of each module made.
@@ -50,15 +53,20 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let userland = userland::get(&tools)?;
     let kernel = row.get(&tools)?;
     let headers = headers(row, &kernel)?;
+    let sources = match (&args.sources, &args.driver) {
+        (Some(folder), _) => folder.clone(),
+        (None, name) => driver::source(name.as_deref().unwrap_or_default(), row, &kernel, &headers, &tools)?,
+    };
     let scratch = tempfile::tempdir_in(cache::folder()?)?;
     for folder in ["upper/src", "work", "root"] {
         fs::create_dir_all(scratch.path().join(folder))?;
     }
     let source = scratch.path().join("upper/src");
-    copy_files(&args.sources, &source)?;
+    copy_files(&sources, &source)?;
     let mut command = Command::new("unshare");
     command.args(["--mount", "--map-root-user", "sh", "-ec", BUILD_SCRIPT]).env("RELEASE", &kernel.release);
     command.env("HEADERS", headers).env("USERLAND", userland).env("SCRATCH", scratch.path());
+    command.env("JOBS", std::thread::available_parallelism().map_or(1, usize::from).to_string());
     apt::run(&mut command)?;
     fs::create_dir_all(&args.out)?;
     let mut made = 0;
@@ -71,7 +79,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
             made += 1;
         }
     }
-    ensure!(made > 0, "the Kbuild file in {} makes no module", args.sources.display());
+    ensure!(made > 0, "the Kbuild file in {} makes no module", sources.display());
     Ok(ExitCode::SUCCESS)
 }
 

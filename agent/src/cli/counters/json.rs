@@ -1,7 +1,7 @@
 //! The counters as JSON, one object for each interval. What is not known is absent.
 
 use std::io::Write;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::Serialize;
 
@@ -170,7 +170,7 @@ pub(super) fn write(
         time: time_text(now),
         time_ns: now.duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos(),
         interval_seconds: interval.elapsed.as_secs_f64(),
-        read_seconds: readout.durations.iter().map(|(_, duration)| duration.as_secs_f64()).sum(),
+        read_seconds: readout.durations.iter().map(|(_, duration)| *duration).sum::<Duration>().as_secs_f64(),
         read_counters: readout.counters,
         devices: readout.subjects.iter().map(|subject| device(subject, interval, all)).collect(),
         health_reporters: readout.further.reporters.iter().map(Into::into).collect(),

@@ -169,9 +169,17 @@ fn outstanding(readout: &Readout, interval: &Interval) -> Vec<String> {
         let reasons: Vec<String> = odd.map(|(reason, count)| format!("{count} {reason}")).collect();
         if !reasons.is_empty() {
             lines.push(format!("{}: counters that cannot be read: {}", subject.name, reasons.join(", ")));
+        } else if subject.kind == Kind::Rdma && is_silent(readout, &subject.name) {
+            let driver = subject.driver.as_deref().unwrap_or("its driver");
+            lines.push(format!("{}: {driver} offers no counter that is known; see its network device's", subject.name));
         }
     }
     lines
+}
+
+/// Whether an RDMA device has no counter that has a meaning: soft-iWARP has none at all.
+fn is_silent(readout: &Readout, name: &str) -> bool {
+    !readout.series.iter().any(|series| series.place.kind == Kind::Rdma && series.place.device == name)
 }
 
 #[cfg(test)]

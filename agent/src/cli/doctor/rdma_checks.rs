@@ -74,10 +74,8 @@ pub(super) fn ports(facts: &HostFacts) -> Outcome {
 
 pub(super) fn gid_tables(facts: &HostFacts) -> Outcome {
     // iWARP ports are Ethernet too and need no GID; a port that is down has its own check.
-    let is_roce = |device: &RdmaDevice, port: &RdmaPort| {
-        let iwarp = device.node_type.as_deref().is_some_and(|kind| kind.ends_with("RNIC"));
-        port.link_layer.as_deref() == Some("Ethernet") && !iwarp && port.is_active() != Some(false)
-    };
+    let is_roce =
+        |device: &RdmaDevice, port: &RdmaPort| device.protocol(port) == Some("RoCE") && port.is_active() != Some(false);
     let usable = |port: &RdmaPort| port.gids.iter().any(|gid| gid.kind == Some(GidType::RoceV2) && gid.is_ipv4());
     let roce = ports_where(facts, is_roce);
     let without = ports_where(facts, |device, port| is_roce(device, port) && !usable(port));

@@ -28,6 +28,7 @@ fn healthy() -> HostFacts {
         std::fs::write(port.join(file), text).unwrap();
     }
     std::fs::write(sysfs.path().join("class/infiniband/rxe0/parent"), "veth0").unwrap();
+    std::fs::write(sysfs.path().join("class/infiniband/rxe0/node_type"), "1: CA").unwrap();
     let mut rdma = RdmaFacts::read(&Roots::at(sysfs.path(), "/nonexistent"));
     rdma.rdma_cm = DeviceNumber::new(10, 122);
     rdma.uverbs = vec![UverbsNode {

@@ -36,8 +36,12 @@ impl Scope {
         let maker = process::identity(std::process::id()).context("reading /proc/self/stat")?;
         let name = format!("{PREFIX}{maker}");
         let folder = roots.cgroupfs().join(own.trim_start_matches('/')).join(name);
-        std::fs::create_dir(&folder)
-            .with_context(|| format!("making the cgroup {} (this needs root)", folder.display()))?;
+        std::fs::create_dir(&folder).map_err(|error| {
+            // Under a sysfs of its own there is no cgroup file system.
+            let hidden = error.kind() == io::ErrorKind::NotFound;
+            let hint = if hidden { "`ip netns exec` hides it: put that into the command" } else { "this needs root" };
+            anyhow::Error::new(error).context(format!("making the cgroup {} ({hint})", folder.display()))
+        })?;
         // A cgroup's id is the number of its folder's inode.
         let id = match std::fs::metadata(&folder) {
             Ok(metadata) => metadata.ino(),
@@ -150,6 +154,14 @@ mod tests {
             assert!(names.iter().all(|name| roots.cgroupfs().join(name).exists() == there), "{names:?}");
         }
         assert_eq!(remove_leftovers(&roots), 0);
+    }
+
+    #[test]
+    fn a_cgroup_file_system_that_is_not_there_is_told() {
+        let tree = tempfile::tempdir().unwrap();
+        let roots = Roots::at(tree.path().join("sys"), "/proc");
+        let error = format!("{:#}", Scope::new(&roots).unwrap_err());
+        assert!(error.contains("`ip netns exec` hides it"), "{error}");
     }
 
     #[test]
