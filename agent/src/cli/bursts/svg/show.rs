@@ -1,7 +1,6 @@
 //! The picture of one device: utilisation each way, bursts, what was marked and sent again, and pause.
 
-use analysis::burst::Burst;
-use analysis::series::{BitsPerSecond, Direction, Span};
+use analysis::series::{BitsPerSecond, Direction, Measured, Span};
 use analysis::utilisation::{Bin, bins};
 use plotters::prelude::{AreaSeries, Color as _, DashedLineSeries, LineSeries, ShapeStyle};
 
@@ -24,22 +23,22 @@ pub(super) const LEFT: u32 = 80;
 /// Pixels of a band.
 const LOW: u32 = 120;
 
-/// A band below the rates: its name, in which directions it is measured, and its bytes.
+/// A band below the rates: its name, whether a direction has it, and its bytes.
 struct Band {
     label: fn(&Report) -> &'static str,
-    is_measured: fn(&Report, Direction) -> bool,
-    bytes: fn(&Bin) -> f64,
+    is_measured: fn(&Measured) -> bool,
+    bytes: fn(&Bin) -> Option<f64>,
 }
 
 /// Each is left out where the source does not measure it.
 const BANDS: [Band; 2] = [
-    Band { label: |_| "marked ECN CE", is_measured: |report, _| report.series.fields.ce, bytes: |bin| bin.ce_bytes },
+    Band { label: |_| "marked ECN CE", is_measured: |measured| measured.ce, bytes: |bin| bin.ce_bytes },
     Band {
-        label: |report| match report.series.fields.retransmits_rx {
+        label: |report| match report.series.fields.rx.retransmits {
             true => "retransmitted (rx: suspected)",
             false => "retransmitted",
         },
-        is_measured: |report, direction| report.series.fields.retransmits(direction),
+        is_measured: |measured| measured.retransmits,
         bytes: |bin| bin.retransmit_bytes,
     },
 ];
@@ -54,13 +53,15 @@ pub(in super::super) fn picture(report: &Report) -> anyhow::Result<String> {
         anyhow::bail!("{}: no time was measured, there is nothing to draw", super::super::load::name(&report.series));
     };
     let axis = TimeAxis::new(window, report.series.interval, LEFT);
-    let measured = |band: &&Band| Direction::ALL.iter().any(|direction| (band.is_measured)(report, *direction));
+    let fields = &report.series.fields;
+    let measured = |band: &&Band| Direction::ALL.iter().any(|direction| (band.is_measured)(fields.of(*direction)));
     let bands: Vec<&Band> = BANDS.iter().filter(measured).collect();
     let paused: Vec<(&Pause, Direction)> =
         report.pause.iter().flat_map(|pause| pause.directions().iter().map(move |of| (pause, *of))).collect();
     let parts = if report.has_traffic() { Direction::ALL.len() + bands.len() } else { 0 } + paused.len();
     anyhow::ensure!(parts > 0, "{}: neither traffic nor pause was sampled", super::super::load::name(&report.series));
-    let rates = if report.has_traffic() { 2 * TALL } else { 0 };
+    let rates: u32 = Direction::ALL.iter().map(|direction| height(report, *direction)).sum();
+    let rates = if report.has_traffic() { rates } else { 0 };
     let low =
         LOW * u32::try_from(if report.has_traffic() { bands.len() } else { 0 } + paused.len()).unwrap_or_default();
     draw(HEADING + rates + low + BELOW, |root| {
@@ -79,7 +80,7 @@ pub(in super::super) fn picture(report: &Report) -> anyhow::Result<String> {
         if report.has_traffic() {
             let all = Direction::ALL.map(|direction| (direction, bins(&report.series, direction, window, count)));
             for (direction, bins) in &all {
-                let (area, last) = part(TALL);
+                let (area, last) = part(height(report, *direction));
                 draw_rates(&area, &axis, report, *direction, bins, last)?;
             }
             for band in &bands {
@@ -95,20 +96,27 @@ pub(in super::super) fn picture(report: &Report) -> anyhow::Result<String> {
     })
 }
 
+/// Pixels of the rates of one direction, which are not drawn where they were not measured.
+fn height(report: &Report, direction: Direction) -> u32 {
+    if report.series.fields.of(direction).bytes { TALL } else { LOW }
+}
+
 /// What was measured, and how many bursts there are.
 fn below(report: &Report) -> String {
     if !report.has_traffic() {
         return format!("measured {}", show::measured(report));
     }
-    let bursts = match &report.found {
-        Err(why) => format!("bursts: cannot tell, {why}"),
-        Ok(found) if found.len() > limits::PICTURE_MARKS => {
-            format!("{} bursts, of which the {} longest are marked", found.len(), limits::PICTURE_MARKS)
+    let count = |direction: Direction| match report.found(direction) {
+        Ok(bursts) => format!("{} {}", bursts.len(), direction.name()),
+        Err(why) => why.to_string(),
+    };
+    let all: usize = Direction::ALL.iter().map(|direction| report.bursts(*direction).len()).sum();
+    let bursts = match report.cannot_tell() {
+        Some(why) => format!("bursts: cannot tell, {why}"),
+        None if all > limits::PICTURE_MARKS => {
+            format!("{all} bursts, of which the {} longest are marked", limits::PICTURE_MARKS)
         }
-        Ok(found) => {
-            let [rx, tx] = Direction::ALL.map(|direction| report.bursts(direction).count());
-            format!("{} bursts ({rx} rx, {tx} tx)", found.len())
-        }
+        None => format!("{all} bursts ({})", Direction::ALL.map(count).join(", ")),
     };
     format!("{bursts}; measured {}", show::measured(report))
 }
@@ -148,6 +156,11 @@ fn draw_rates(
     // A little room, so that a line at the upper end is not half cut off.
     let mut chart = chart(area, axis, &format!("{} [{unit}]", direction.name()), top / size * 1.04, last)?;
     let bursts = marked(report, direction);
+    if !report.series.fields.of(direction).bytes {
+        shade(&mut chart, axis, &[axis.window], UNMEASURED, 1.0)?;
+        let what = format!("{} bytes were not measured", direction.name());
+        return write(area, &what, (LEFT as i32 + 8, ABOVE as i32 + 2), 15.0, TEXT);
+    }
     shade(&mut chart, axis, &unmeasured(axis.window, &report.series.covered), UNMEASURED, 1.0)?;
     shade(&mut chart, axis, &bursts, BURST, 0.13)?;
     let colour = colour(direction);
@@ -171,10 +184,10 @@ fn draw_rates(
 
 /// The bursts that are marked: the longest, as many as may be.
 fn marked(report: &Report, direction: Direction) -> Vec<Span> {
-    let mut bursts: Vec<&Burst> = report.found.iter().flatten().collect();
+    let mut bursts = report.all_bursts();
     bursts.sort_by_key(|burst| std::cmp::Reverse(burst.length));
     let longest = bursts.into_iter().take(limits::PICTURE_MARKS);
-    longest.filter(|burst| burst.direction == direction).map(Burst::span).collect()
+    longest.filter(|burst| burst.direction == direction).map(|burst| burst.span()).collect()
 }
 
 fn draw_band(
@@ -185,8 +198,8 @@ fn draw_band(
     all: &[(Direction, Vec<Bin>)],
     last: bool,
 ) -> Drawn {
-    let rate = |bin: &Bin| (bin.measured.0 > 0).then(|| (band.bytes)(bin) * 8.0 / bin.measured.seconds());
-    let measured = all.iter().filter(|(direction, _)| (band.is_measured)(report, *direction));
+    let rate = |bin: &Bin| bin.rate((band.bytes)(bin));
+    let measured = all.iter().filter(|(direction, _)| (band.is_measured)(report.series.fields.of(*direction)));
     let peak = measured.clone().flat_map(|(_, bins)| bins.iter().filter_map(rate)).fold(0.0, f64::max);
     let top = plot::top(None, BitsPerSecond(peak.ceil() as u64));
     let (size, unit) = format::rate_unit(top);
