@@ -160,6 +160,23 @@ fn a_picture_has_its_title_its_axes_and_a_mark_for_each_burst() {
 }
 
 #[test]
+fn polls_out_of_budget_are_marked_below_what_was_received() {
+    let mut busy = series("host7", RX, TX);
+    busy.fields.rx.napi = true;
+    assert!(!picture(busy.clone(), "").contains("out of budget"), "there was none");
+    for at in [1, 2, 4] {
+        busy.samples[at].rx.napi_exhausted = 2;
+    }
+    let text = picture(busy.clone(), "");
+    assert!(text.contains("6 polls out of budget"));
+    // Each sample has as many columns as fit; one more rectangle is the legend's.
+    let columns = 1100 / 19;
+    assert_eq!(text.matches("opacity=\"1\" fill=\"#AA3377\"").count(), 3 * columns + 1);
+    busy.fields.rx.napi = false;
+    assert!(!picture(busy, "").contains("out of budget"), "not measured");
+}
+
+#[test]
 fn bands_that_are_not_measured_are_not_drawn() {
     let mut plain = series("host7", RX, TX);
     plain.fields = Fields::both(Measured::BYTES);

@@ -9,8 +9,8 @@ use super::super::report::Report;
 use super::super::{format, plot, show};
 use super::pause::draw_pause;
 use super::{
-    ABOVE, Area, BELOW, BINS_MAX, BURST, Drawn, FAINT, HEADING, Meaning, RX, TEXT, TX, TimeAxis, UNMEASURED, chart,
-    colour, heading, mark, picture as draw, shade, steps, unmeasured, write,
+    ABOVE, Area, BELOW, BINS_MAX, BURST, Drawn, EXHAUSTED, FAINT, HEADING, Meaning, RX, TEXT, TX, TimeAxis, UNMEASURED,
+    chart, colour, heading, mark, picture as draw, shade, steps, unmeasured, write,
 };
 use crate::config::limits;
 
@@ -22,6 +22,9 @@ pub(super) const LEFT: u32 = 80;
 
 /// Pixels of a band.
 const LOW: u32 = 120;
+
+/// Pixels below the chart of rx, where polls that used up their budget are marked.
+const POLLS: u32 = ABOVE;
 
 /// A band below the rates: its name, whether a direction has it, and its bytes.
 struct Band {
@@ -60,7 +63,7 @@ pub(in super::super) fn picture(report: &Report) -> anyhow::Result<String> {
         report.pause.iter().flat_map(|pause| pause.directions().iter().map(move |of| (pause, *of))).collect();
     let parts = if report.has_traffic() { Direction::ALL.len() + bands.len() } else { 0 } + paused.len();
     anyhow::ensure!(parts > 0, "{}: neither traffic nor pause was sampled", super::super::load::name(&report.series));
-    let rates: u32 = Direction::ALL.iter().map(|direction| height(report, *direction)).sum();
+    let rates: u32 = Direction::ALL.iter().map(|direction| height(report, *direction).iter().sum::<u32>()).sum();
     let rates = if report.has_traffic() { rates } else { 0 };
     let low =
         LOW * u32::try_from(if report.has_traffic() { bands.len() } else { 0 } + paused.len()).unwrap_or_default();
@@ -80,7 +83,7 @@ pub(in super::super) fn picture(report: &Report) -> anyhow::Result<String> {
         if report.has_traffic() {
             let all = Direction::ALL.map(|direction| (direction, bins(&report.series, direction, window, count)));
             for (direction, bins) in &all {
-                let (area, last) = part(height(report, *direction));
+                let (area, last) = part(height(report, *direction).iter().sum());
                 draw_rates(&area, &axis, report, *direction, bins, last)?;
             }
             for band in &bands {
@@ -96,9 +99,15 @@ pub(in super::super) fn picture(report: &Report) -> anyhow::Result<String> {
     })
 }
 
-/// Pixels of the rates of one direction, which are not drawn where they were not measured.
-fn height(report: &Report, direction: Direction) -> u32 {
-    if report.series.fields.of(direction).bytes { TALL } else { LOW }
+/// Polls that used up their budget: marked where there were any, as they are told.
+fn exhausted(report: &Report, direction: Direction) -> u64 {
+    report.total(direction).napi_exhausted.unwrap_or_default()
+}
+
+/// Pixels of one direction: of its rates, which are not drawn where they were not measured, and of the marks below.
+fn height(report: &Report, direction: Direction) -> [u32; 2] {
+    let rates = if report.series.fields.of(direction).bytes { TALL } else { LOW };
+    [rates, if exhausted(report, direction) > 0 { POLLS } else { 0 }]
 }
 
 /// What was measured, and how many bursts there are.
@@ -137,6 +146,11 @@ fn legend(report: &Report) -> Vec<Meaning> {
     if let Some(rate) = report.series.line_rate {
         legend.push(Meaning::new(format!("line rate {}", format::rate(rate)), FAINT, 1.0));
     }
+    match exhausted(report, Direction::Rx) {
+        0 => {}
+        1 => legend.push(Meaning::new("1 poll out of budget", EXHAUSTED, 1.0)),
+        polls => legend.push(Meaning::new(format!("{polls} polls out of budget"), EXHAUSTED, 1.0)),
+    }
     legend.push(Meaning::new("not measured", UNMEASURED, 1.0));
     legend
 }
@@ -153,8 +167,14 @@ fn draw_rates(
     let peak = bins.iter().filter_map(|bin| bin.peak).max().unwrap_or(BitsPerSecond(0));
     let top = plot::top(report.series.line_rate, peak);
     let (size, unit) = format::rate_unit(top);
+    let [_, polls] = height(report, direction);
+    let (area, below) = &area.split_vertically(area.dim_in_pixel().1 - polls);
     // A little room, so that a line at the upper end is not half cut off.
     let mut chart = chart(area, axis, &format!("{} [{unit}]", direction.name()), top / size * 1.04, last)?;
+    if polls > 0 {
+        let polls: Vec<Span> = bins.iter().filter(|bin| bin.napi_exhausted).map(|bin| bin.span).collect();
+        mark(below, &chart, axis, &polls, EXHAUSTED)?;
+    }
     let bursts = marked(report, direction);
     if !report.series.fields.of(direction).bytes {
         shade(&mut chart, axis, &[axis.window], UNMEASURED, 1.0)?;
