@@ -83,6 +83,9 @@ pub const NO_SEQUENCE: u64 = 0;
 pub const SKETCH_BITS: u32 = 128;
 
 /// One bucket. All counters begin at 0 with each number; the 16-bit ones stop at their largest value.
+///
+/// One cache line, and full: 8 bytes of number, 16 of sketch, 24 of six counters of 32 bits, 14 of seven of 16 bits, and
+/// 2 that no counter of bytes fits in. Payload bytes that carry [`RETRANSMIT_MARK`] are therefore in [`Totals`] alone.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C, align(8))]
 pub struct Bucket {

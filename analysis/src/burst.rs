@@ -46,14 +46,17 @@ pub enum Unknown {
     NoLineRate,
     /// No time was measured.
     NotMeasured,
+    /// The bytes of this direction were not.
+    NoBytes(Direction),
 }
 
 impl fmt::Display for Unknown {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::NoLineRate => "the line rate is not known",
-            Self::NotMeasured => "no time was measured",
-        })
+        match self {
+            Self::NoLineRate => f.write_str("the line rate is not known"),
+            Self::NotMeasured => f.write_str("no time was measured"),
+            Self::NoBytes(direction) => write!(f, "{} bytes were not measured", direction.name()),
+        }
     }
 }
 
@@ -115,12 +118,15 @@ impl Burst {
 /// other if less than half an interval lies between them: times come from a clock that is corrected as it runs.
 #[must_use]
 pub fn bursts(series: &Series, direction: Direction, threshold: Share) -> Answer<Vec<Burst>, Unknown> {
-    let Some(line_rate) = series.line_rate.filter(|rate| rate.0 > 0) else {
-        return Answer::CannotTell(Unknown::NoLineRate);
-    };
     if series.covered.is_empty() {
         return Answer::CannotTell(Unknown::NotMeasured);
     }
+    if !series.fields.of(direction).bytes {
+        return Answer::CannotTell(Unknown::NoBytes(direction));
+    }
+    let Some(line_rate) = series.line_rate.filter(|rate| rate.0 > 0) else {
+        return Answer::CannotTell(Unknown::NoLineRate);
+    };
     let limit = threshold.of(line_rate);
     let mut found = Vec::new();
     let mut open: Option<Run> = None;
@@ -206,7 +212,7 @@ impl Run {
     }
 
     fn close(self, series: &Series) -> Burst {
-        let fields = series.fields;
+        let measured = series.fields.of(self.direction);
         // The sample before and the one after it, if they were measured, were not above.
         let near = series.interval;
         let before = Span { start: UtcNs(self.start.0.saturating_sub_unsigned(near.0)), end: self.start };
@@ -217,12 +223,12 @@ impl Run {
             length: self.end.since(self.start),
             samples: self.samples,
             bytes: self.bytes,
-            packets: fields.packets.then_some(self.packets),
+            packets: measured.packets.then_some(self.packets),
             peak: self.peak,
             average: BitsPerSecond::of(self.bytes, self.length).unwrap_or(self.peak),
-            flows: fields.flows.then(|| self.sketch.flows()),
-            ce_bytes: fields.ce.then_some(self.ce_bytes),
-            retransmit_bytes: fields.retransmits(self.direction).then_some(self.retransmit_bytes),
+            flows: measured.flows.then(|| self.sketch.flows()),
+            ce_bytes: measured.ce.then_some(self.ce_bytes),
+            retransmit_bytes: measured.retransmits.then_some(self.retransmit_bytes),
             cut_before: !series.covers(before),
             cut_after: !series.covers(after),
         }

@@ -129,8 +129,8 @@ mod tests {
         let changes: [fn(&mut Series); 5] = [
             |series| series.boot_id.push('x'),
             |series| series.interval = DurationNs(1),
-            |series| series.fields.roce = true,
-            |series| series.fields.napi = true,
+            |series| series.fields.tx.bytes = false,
+            |series| series.fields.rx.napi = true,
             |series| series.line_rate = None,
         ];
         for change in changes {
@@ -185,9 +185,9 @@ mod tests {
         assert_eq!(Series::join(Vec::new()), Series::default());
         let mut second = piece(2, 8);
         second.clock_error = None;
-        second.fields.ce = false;
+        second.fields.rx.ce = false;
         let whole = Series::join(vec![piece(0, 2), second]);
-        assert_eq!((whole.clock_error, whole.fields.ce, whole.fields.flows), (None, false, true));
+        assert_eq!((whole.clock_error, whole.fields.rx.ce, whole.fields.tx.ce), (None, false, true));
     }
 
     #[test]

@@ -134,50 +134,96 @@ pub struct Roce {
     pub retries: u32,
 }
 
-/// Which fields of [`Traffic`] a source measures. Bytes are always measured.
+/// Which fields of [`Traffic`] a source measures in one direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Fields {
+pub struct Measured {
+    /// [`Traffic::bytes`].
+    pub bytes: bool,
     /// [`Traffic::packets`].
     pub packets: bool,
     /// [`Traffic::ce_bytes`].
     pub ce: bool,
-    /// [`Traffic::retransmit_bytes`] of tx.
-    pub retransmits_tx: bool,
-    /// [`Traffic::retransmit_bytes`] of rx, which are suspected only.
-    pub retransmits_rx: bool,
+    /// [`Traffic::retransmit_bytes`], which are suspected only in rx.
+    pub retransmits: bool,
     /// [`Traffic::cross_region_bytes`].
     pub regions: bool,
     /// [`Traffic::flows`].
     pub flows: bool,
     /// [`Traffic::roce`].
     pub roce: bool,
-    /// [`Traffic::napi_exhausted`] of rx.
+    /// [`Traffic::napi_exhausted`], of rx alone.
     pub napi: bool,
 }
 
-impl Fields {
+impl Measured {
+    /// Nothing: the direction was not measured.
+    pub const NOTHING: Self = Self {
+        bytes: false,
+        packets: false,
+        ce: false,
+        retransmits: false,
+        regions: false,
+        flows: false,
+        roce: false,
+        napi: false,
+    };
+
+    /// Bytes alone.
+    pub const BYTES: Self = Self { bytes: true, ..Self::NOTHING };
+
     /// What both measure.
     #[must_use]
     pub const fn and(self, other: Self) -> Self {
         Self {
+            bytes: self.bytes && other.bytes,
             packets: self.packets && other.packets,
             ce: self.ce && other.ce,
-            retransmits_tx: self.retransmits_tx && other.retransmits_tx,
-            retransmits_rx: self.retransmits_rx && other.retransmits_rx,
+            retransmits: self.retransmits && other.retransmits,
             regions: self.regions && other.regions,
             flows: self.flows && other.flows,
             roce: self.roce && other.roce,
             napi: self.napi && other.napi,
         }
     }
+}
 
-    /// Whether [`Traffic::retransmit_bytes`] is measured in this direction.
+/// What a source measures in each direction. By default nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Fields {
+    /// Towards the host.
+    pub rx: Measured,
+    /// Away from the host.
+    pub tx: Measured,
+}
+
+impl Fields {
+    /// The same in both directions.
     #[must_use]
-    pub const fn retransmits(self, direction: Direction) -> bool {
+    pub const fn both(measured: Measured) -> Self {
+        Self { rx: measured, tx: measured }
+    }
+
+    /// What is measured in this direction.
+    #[must_use]
+    pub const fn of(&self, direction: Direction) -> &Measured {
         match direction {
-            Direction::Rx => self.retransmits_rx,
-            Direction::Tx => self.retransmits_tx,
+            Direction::Rx => &self.rx,
+            Direction::Tx => &self.tx,
         }
+    }
+
+    /// What is measured in this direction, to be changed.
+    pub const fn of_mut(&mut self, direction: Direction) -> &mut Measured {
+        match direction {
+            Direction::Rx => &mut self.rx,
+            Direction::Tx => &mut self.tx,
+        }
+    }
+
+    /// What both measure.
+    #[must_use]
+    pub const fn and(self, other: Self) -> Self {
+        Self { rx: self.rx.and(other.rx), tx: self.tx.and(other.tx) }
     }
 }
 
@@ -207,7 +253,7 @@ impl Sample {
         Span { start: self.start, end: self.end() }
     }
 
-    /// The rate in one direction; `None` if it took no time.
+    /// The rate in one direction, of one whose bytes are measured; `None` if it took no time.
     #[must_use]
     pub fn rate(&self, direction: Direction) -> Option<BitsPerSecond> {
         BitsPerSecond::of(direction.of(self).bytes, self.length)
@@ -275,7 +321,7 @@ pub struct Series {
     pub line_rate: Option<BitsPerSecond>,
     /// How far the times may be off from UTC, by the kernel's own estimate; `None` if unknown.
     pub clock_error: Option<DurationNs>,
-    /// What is measured.
+    /// What is measured in each direction. What is not is no 0: a source may measure one direction alone.
     pub fields: Fields,
     /// In order of time, none overlapping another.
     pub samples: Vec<Sample>,

@@ -1,6 +1,6 @@
 //! Series for tests, written as text.
 
-use crate::series::{BitsPerSecond, DurationNs, Fields, Sample, Series, Sketch, Span, Traffic, UtcNs};
+use crate::series::{BitsPerSecond, DurationNs, Fields, Measured, Sample, Series, Sketch, Span, Traffic, UtcNs};
 
 /// Bytes that pass in a sample at line rate.
 pub(crate) const FULL: u64 = 1_000_000;
@@ -19,7 +19,10 @@ pub(crate) fn series(pattern: &str) -> Series {
         interval: INTERVAL,
         line_rate: Some(BitsPerSecond(FULL * 8 * 1_000)),
         clock_error: Some(DurationNs(100_000)),
-        fields: Fields { packets: true, ce: true, retransmits_rx: true, flows: true, ..Fields::default() },
+        fields: Fields {
+            rx: Measured { packets: true, ce: true, retransmits: true, flows: true, ..Measured::BYTES },
+            tx: Measured { packets: true, ce: true, flows: true, ..Measured::BYTES },
+        },
         ..Series::default()
     };
     for (number, character) in pattern.chars().enumerate() {

@@ -160,7 +160,7 @@ impl Account {
     ) {
         self.lost = self.lost.saturating_add(series.lost);
         self.line_rate = series.line_rate;
-        self.suspects = series.fields.retransmits_rx;
+        self.suspects = series.fields.rx.retransmits;
         if let Some(totals) = totals {
             self.total(totals);
         }
@@ -277,7 +277,7 @@ impl Way {
 
 #[cfg(test)]
 mod tests {
-    use analysis::series::{DurationNs, Sample, Span, Traffic};
+    use analysis::series::{DurationNs, Fields, Measured, Sample, Span, Traffic};
 
     use super::*;
 
@@ -288,6 +288,7 @@ mod tests {
         let mut series = Series {
             interval: DurationNs(1_000_000),
             line_rate: Some(BitsPerSecond(8_000_000_000)),
+            fields: Fields::both(Measured::BYTES),
             ..Series::default()
         };
         for (at, kind) in (start_ms..).zip(text.chars()) {

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use agent_common::bucket::Totals;
-use analysis::series::{BitsPerSecond, DurationNs, Fields, Sample, Series, Span};
+use analysis::series::{BitsPerSecond, DurationNs, Fields, Measured, Sample, Series, Span};
 
 use super::clock::Window;
 use super::drain::{Buckets, Drain, Piece};
@@ -95,16 +95,17 @@ pub(crate) struct Device {
 impl Device {
     /// Takes programs that were just attached with `options`; `now_ns` is `CLOCK_MONOTONIC` after that.
     pub(crate) fn new(attached: Box<dyn Attached>, options: &Options, origin: &Origin, now_ns: u64) -> Self {
-        let fields = Fields {
+        let tx = Measured {
+            bytes: true,
             packets: true,
             ce: true,
-            retransmits_tx: true,
-            retransmits_rx: options.suspected,
+            retransmits: true,
             regions: !options.regions.is_empty(),
             flows: options.sketch,
             roce: true,
-            napi: attached.napi(),
+            napi: false,
         };
+        let fields = Fields { rx: Measured { retransmits: options.suspected, napi: attached.napi(), ..tx }, tx };
         let frame = Series {
             host: origin.host.clone(),
             boot_id: origin.boot_id.clone(),

@@ -9,7 +9,7 @@ use std::time::Duration;
 use agent_common::bucket::{Bucket, SLOTS, Totals, direction};
 use agent_common::retransmission::Traced;
 use analysis::burst::Share;
-use analysis::series::{BitsPerSecond, DurationNs, Fields, Sample, Series, Span, Traffic, UtcNs};
+use analysis::series::{BitsPerSecond, DurationNs, Fields, Measured, Sample, Series, Span, Traffic, UtcNs};
 use anyhow::bail;
 
 use super::device::Attached;
@@ -162,7 +162,7 @@ pub(crate) fn update(netdevs: &[String], now: UtcNs) -> Update {
             netdev: netdev.clone(),
             interval,
             line_rate,
-            fields: Fields { packets: true, ce: true, retransmits_rx: true, ..Fields::default() },
+            fields: Fields::both(Measured { packets: true, ce: true, retransmits: true, ..Measured::BYTES }),
             samples: vec![sample],
             covered: vec![Span { start: now, end: now.after(DurationNs(2_000_000)) }],
             lost: 3,

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::series::Traffic;
+use crate::series::{Fields, Measured, Traffic};
 use crate::testing::{FULL, INTERVAL, START, series};
 use crate::utilisation::total;
 
@@ -81,10 +81,23 @@ fn a_burst_tells_what_passed() {
 #[test]
 fn what_is_not_measured_is_absent() {
     let mut series = series(".6.");
-    series.fields = Default::default();
+    series.fields = Fields::both(Measured::BYTES);
     let burst = found(&series)[0];
     assert_eq!((burst.packets, burst.flows, burst.ce_bytes, burst.retransmit_bytes), (None, None, None, None));
     assert_eq!((burst.ce_share(), burst.retransmit_share()), (None, None));
+}
+
+#[test]
+fn bursts_of_a_direction_that_was_not_measured_cannot_be_told() {
+    let mut series = series(".6.");
+    series.fields.tx = Measured { ce: true, ..Measured::NOTHING };
+    let why = Unknown::NoBytes(Direction::Tx);
+    assert_eq!(bursts(&series, Direction::Tx, Share::DEFAULT), Answer::CannotTell(why));
+    assert_eq!(why.to_string(), "tx bytes were not measured");
+    assert_eq!(found(&series).len(), 1);
+    // No line rate would help.
+    series.line_rate = None;
+    assert_eq!(bursts(&series, Direction::Tx, Share::DEFAULT), Answer::CannotTell(why));
 }
 
 #[test]
@@ -154,7 +167,7 @@ proptest! {
             prop_assert_eq!(holding, usize::from(above));
         }
         let volume: u64 = found.iter().map(|burst| burst.bytes).sum();
-        prop_assert!(volume <= total(&series, Direction::Rx).bytes);
+        prop_assert!(volume <= total(&series, Direction::Rx).bytes.unwrap());
         for burst in &found {
             prop_assert!(burst.average <= burst.peak && burst.peak > limit && series.covers(burst.span()));
         }

@@ -727,7 +727,7 @@ pub struct Samples {
     /// How far times may be off from UTC, in nanoseconds; absent if nobody keeps the host's clock.
     #[prost(uint64, optional, tag = "6")]
     pub clock_error_ns: ::core::option::Option<u64>,
-    /// What is measured beside bytes.
+    /// What is measured beside bytes, in at least one direction.
     #[prost(enumeration = "SampleField", repeated, tag = "7")]
     pub fields: ::prost::alloc::vec::Vec<i32>,
     /// When the first sample began, in nanoseconds since 1970-01-01 UTC.
@@ -810,6 +810,9 @@ pub struct SampleColumns {
     /// Received only: polls of the device's queues after which more packets waited.
     #[prost(uint32, repeated, tag = "20")]
     pub napi_exhausted: ::prost::alloc::vec::Vec<u32>,
+    /// What is not measured in this direction: bytes, and fields of the series that only the other direction has.
+    #[prost(enumeration = "SampleField", repeated, tag = "21")]
+    pub without: ::prost::alloc::vec::Vec<i32>,
 }
 /// A field that not every source measures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
@@ -833,6 +836,8 @@ pub enum SampleField {
     Roce = 7,
     /// Polls that used up their budget.
     Napi = 20,
+    /// Bytes on the wire. Measured in both directions unless one says that it goes without.
+    Bytes = 21,
 }
 impl SampleField {
     /// String value of the enum field names used in the ProtoBuf definition.
@@ -850,6 +855,7 @@ impl SampleField {
             Self::Flows => "SAMPLE_FIELD_FLOWS",
             Self::Roce => "SAMPLE_FIELD_ROCE",
             Self::Napi => "SAMPLE_FIELD_NAPI",
+            Self::Bytes => "SAMPLE_FIELD_BYTES",
         }
     }
     /// Creates an enum from field names used in the ProtoBuf definition.
@@ -864,6 +870,7 @@ impl SampleField {
             "SAMPLE_FIELD_FLOWS" => Some(Self::Flows),
             "SAMPLE_FIELD_ROCE" => Some(Self::Roce),
             "SAMPLE_FIELD_NAPI" => Some(Self::Napi),
+            "SAMPLE_FIELD_BYTES" => Some(Self::Bytes),
             _ => None,
         }
     }

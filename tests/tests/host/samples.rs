@@ -95,6 +95,41 @@ fn what_is_converted_to_and_fro_is_the_same() {
     assert!(arrays.get("outRxmitBytes").is_none(), "what was not measured is absent");
 }
 
+/// As some files of the public data set are.
+#[test]
+fn a_file_without_what_was_received_tells_of_what_was_sent() {
+    let scratch = Scratch::new();
+    let mut source: Value = serde_json::from_str(&data_set(300)).unwrap();
+    source.as_object_mut().unwrap().remove("ingressBytes").unwrap();
+    let source = scratch.file("half.json", &source.to_string());
+    let (file, picture) = (text_of(&scratch.inside("x.parquet")), text_of(&scratch.inside("x.svg")));
+    convert(&source, &file);
+    let columns = "count(*), count(rx_bytes), sum(tx_bytes), sum(rx_ce_bytes), count(tx_ce_bytes), count(rx_flows)";
+    let found = duckdb::query(&format!("select {columns} from '{file}'")).unwrap();
+    assert_eq!(found, [json!([200, 0, 30_000, 15_000_000, 0, 0])]);
+    for file in [&source, &file] {
+        let seen = start(&["bursts", "show", file, "--line-rate", "1Mbit", "--plot", "--svg", &picture]);
+        assert_eq!(seen.status.code(), Some(0), "{}", seen.stderr);
+        for words in [
+            "\nrx         bytes not measured, ECN 15 MB\n",
+            "\nbursts rx  cannot tell: rx bytes were not measured\n",
+            "\nrx: bytes were not measured\n",
+        ] {
+            assert!(seen.stdout.contains(words), "{words}: {}", seen.stdout);
+        }
+        assert!(fs::read_to_string(&picture).unwrap().contains("rx bytes were not measured"));
+        let shown = start(&["bursts", "show", file, "--line-rate", "1Mbit", "-o", "json"]);
+        let shown: Value = serde_json::from_str(&shown.stdout).unwrap();
+        assert_eq!((shown["rx"].get("bytes"), &shown["tx"]["bytes"]), (None, &json!(30_000)));
+        assert!(shown["tx"]["bursts"].as_u64().unwrap() > 0);
+    }
+    let mut other: Value = serde_json::from_str(&data_set(300)).unwrap();
+    other["server_hostname"] = json!("other");
+    let other = scratch.file("other.json", &other.to_string());
+    let refusal = ["rx bytes were not measured", "--direction tx"];
+    refused(&["bursts", "compare", &source, &other, "--line-rate", "1Mbit"], FAILED, &refusal);
+}
+
 #[test]
 fn what_is_no_sample_file_is_refused_in_words() {
     let scratch = Scratch::new();

@@ -31,7 +31,7 @@ pub(super) struct Column {
 }
 
 impl Column {
-    /// Whether a cell may be null: all but what every source measures.
+    /// Whether a cell may be null: all but what every source tells.
     pub(super) fn optional(&self) -> bool {
         !(self.measured)(&Fields::default())
     }
@@ -58,38 +58,38 @@ macro_rules! number {
 
 /// The columns of both directions, between those that stand in front and those of one direction alone.
 macro_rules! columns {
-    ([$($front:expr),*], $($direction:ident, $retransmits:ident;)* [$($back:expr),*]) => {
+    ([$($front:expr),*], $($direction:ident;)* [$($back:expr),*]) => {
         &[$($front,)* $(
-            number!($direction, "bytes", bytes as u64, always, "Bytes on the wire."),
-            number!($direction, "packets", packets as u64, |fields| fields.packets, "Packets on the wire."),
-            number!($direction, "ce_bytes", ce_bytes as u64, |fields| fields.ce, "Of the bytes, those marked ECN CE."),
-            number!($direction, "retransmit_bytes", retransmit_bytes as u64, |fields| fields.$retransmits,
+            number!($direction, "bytes", bytes as u64, |fields| fields.$direction.bytes, "Bytes on the wire."),
+            number!($direction, "packets", packets as u64, |fields| fields.$direction.packets, "Packets on the wire."),
+            number!($direction, "ce_bytes", ce_bytes as u64, |fields| fields.$direction.ce, "Of the bytes, those marked ECN CE."),
+            number!($direction, "retransmit_bytes", retransmit_bytes as u64, |fields| fields.$direction.retransmits,
                 "Payload bytes sent again (tx), or suspected of it (rx)."),
-            number!($direction, "cross_region_bytes", cross_region_bytes as u64, |fields| fields.regions,
+            number!($direction, "cross_region_bytes", cross_region_bytes as u64, |fields| fields.$direction.regions,
                 "Of the bytes, those whose peer is outside the region."),
             Column {
                 name: concat!(stringify!($direction), "_flows"),
                 cells: Cells::Flows(|sample| sample.$direction.flows),
-                measured: |fields| fields.flows,
+                measured: |fields| fields.$direction.flows,
                 help: "Active flows, estimated from the sketch; 500 means that or more.",
             },
             Column {
                 name: concat!(stringify!($direction), "_flows_sketch"),
                 cells: Cells::Sketch(|sample| sample.$direction.flows, |sample, flows| sample.$direction.flows = flows),
-                measured: |fields| fields.flows,
+                measured: |fields| fields.$direction.flows,
                 help: "The sketch itself: 128 bits, merged across samples and devices by OR.",
             },
-            number!($direction, "roce_bytes", roce.bytes as u64, |fields| fields.roce, "Of the bytes, those of RoCEv2."),
-            number!($direction, "roce_packets", roce.packets as u32, |fields| fields.roce, "RoCEv2 packets."),
-            number!($direction, "roce_cnps", roce.cnps as u32, |fields| fields.roce,
+            number!($direction, "roce_bytes", roce.bytes as u64, |fields| fields.$direction.roce, "Of the bytes, those of RoCEv2."),
+            number!($direction, "roce_packets", roce.packets as u32, |fields| fields.$direction.roce, "RoCEv2 packets."),
+            number!($direction, "roce_cnps", roce.cnps as u32, |fields| fields.$direction.roce,
                 "RoCEv2 congestion notification packets."),
-            number!($direction, "roce_nak_sequence", roce.nak_sequence as u32, |fields| fields.roce,
+            number!($direction, "roce_nak_sequence", roce.nak_sequence as u32, |fields| fields.$direction.roce,
                 "RoCEv2 negative acknowledgements: packet sequence error."),
-            number!($direction, "roce_nak_rnr", roce.nak_rnr as u32, |fields| fields.roce,
+            number!($direction, "roce_nak_rnr", roce.nak_rnr as u32, |fields| fields.$direction.roce,
                 "RoCEv2 negative acknowledgements: receiver not ready."),
-            number!($direction, "roce_nak_other", roce.nak_other as u32, |fields| fields.roce,
+            number!($direction, "roce_nak_other", roce.nak_other as u32, |fields| fields.$direction.roce,
                 "RoCEv2 negative acknowledgements of other kinds."),
-            number!($direction, "roce_retries", roce.retries as u32, |fields| fields.roce, "RoCEv2 requests sent again."),
+            number!($direction, "roce_retries", roce.retries as u32, |fields| fields.$direction.roce, "RoCEv2 requests sent again."),
         )* $($back,)*]
     };
 }
@@ -122,8 +122,8 @@ pub(super) const COLUMNS: &[Column] = columns!(
             help: "How long it took, in nanoseconds.",
         }
     ],
-    rx, retransmits_rx;
-    tx, retransmits_tx;
-    [number!(rx, "napi_exhausted", napi_exhausted as u32, |fields| fields.napi,
+    rx;
+    tx;
+    [number!(rx, "napi_exhausted", napi_exhausted as u32, |fields| fields.rx.napi,
         "Polls of the device's queues after which more packets waited.")]
 );

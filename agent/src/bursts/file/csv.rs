@@ -48,7 +48,7 @@ fn quoted(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use analysis::series::{DurationNs, Fields, Sketch, Traffic, UtcNs};
+    use analysis::series::{DurationNs, Fields, Measured, Sketch, Traffic, UtcNs};
 
     use super::*;
 
@@ -57,7 +57,8 @@ mod tests {
         let tx = Traffic { bytes: 1500, packets: 1, flows: Sketch(0xff), ..Traffic::default() };
         let start = UtcNs(1_767_225_600_000_000_001);
         let sample = Sample { start, length: DurationNs(1_000_000), tx, ..Sample::default() };
-        let fields = Fields { flows: true, ..Fields::default() };
+        let flows = Measured { flows: true, ..Measured::NOTHING };
+        let fields = Fields { rx: flows, tx: Measured { bytes: true, ..flows } };
         let series = Series {
             host: "a,b".to_owned(),
             netdev: "eth0".to_owned(),
@@ -69,7 +70,7 @@ mod tests {
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines.len(), 2);
         let zero = "0".repeat(32);
-        let rx = format!("0,,,,,0,{zero},,,,,,,");
+        let rx = format!(",,,,,0,{zero},,,,,,,");
         let tx = format!("1500,,,,,8,{}ff,,,,,,,,", "0".repeat(30));
         assert_eq!(lines[1], format!("\"a,b\",eth0,2026-01-01T00:00:00.000000001Z,1000000,{rx},{tx}"));
         assert_eq!(lines[0].split(',').count(), COLUMNS.len());

@@ -3,18 +3,19 @@
 //! <https://github.com/facebookresearch/Millisampler-data>, which comes without a description: what keys mean is taken
 //! from programs that read it. Samples of a millisecond have the `sampling_freq` 1000, samples a second. The start
 //! stands in `burst_result` only, as the key of the bursts received, in microseconds; where that is missing, time begins
-//! at 1970. `connections` is one number for both directions and becomes a sketch that stands for as many. What the
-//! layout has no place for is kept under the key `fabricscope`, which other readers pass over.
+//! at 1970. `connections` is one number for both directions and becomes a sketch that stands for as many. An array that
+//! is absent or empty was not measured: there are files without `ingressBytes`. What the layout has no place for is kept
+//! under the key `fabricscope`, which other readers pass over, so that what is written comes back: the metadata of a
+//! sample file, and `columns`.
 //!
-//! Bursts are written where the line rate is known: `Position` and `Length` in samples, `ingressMax` in bytes,
-//! `maxConnections`. Those of the data set are not read: they are found anew.
+//! Bursts are written where they can be told. Those of the data set are not read: they are found anew.
 
-use std::collections::BTreeMap;
+mod further;
+mod result;
+
 use std::io::{Read as _, Write as _};
 
-use analysis::answer::Answer;
-use analysis::burst::{Burst, Share, bursts};
-use analysis::series::{Direction, DurationNs, Fields, Sample, Series, Sketch, Span, Traffic, UtcNs};
+use analysis::series::{DurationNs, Fields, Measured, Sample, Series, Sketch, Span, Traffic, UtcNs};
 use flate2::Compression;
 use flate2::read::MultiGzDecoder;
 use flate2::write::GzEncoder;
@@ -24,6 +25,8 @@ use super::encode::estimate;
 use super::error::Fault;
 use super::meta::Meta;
 use crate::config::limits;
+use further::{Columns, Further};
+use result::BurstResult;
 
 /// What a file that gzip packed begins with.
 const GZIP: &[u8] = &[0x1f, 0x8b];
@@ -40,25 +43,11 @@ struct Layout {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     sampling_freq: Option<f64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    fabricscope: Option<Meta>,
-    /// By direction, then by start.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    burst_result: BTreeMap<String, BTreeMap<String, serde_json::Value>>,
+    fabricscope: Option<Further>,
+    #[serde(default, skip_serializing_if = "BurstResult::is_empty")]
+    burst_result: BurstResult,
     #[serde(flatten)]
     arrays: Arrays,
-}
-
-/// A burst of `burst_result`, as it is written.
-#[serde_with::skip_serializing_none]
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct BurstRecord {
-    #[serde(rename = "Position")]
-    position: u64,
-    #[serde(rename = "Length")]
-    length: usize,
-    ingress_max: u64,
-    max_connections: Option<u64>,
 }
 
 /// A measure that is not there is absent or empty.
@@ -79,62 +68,59 @@ struct Arrays {
     connections: Vec<u64>,
 }
 
-/// One array: where it stands, whether a series has it, and what it is in a sample.
+/// One array: where it stands, whether a series has it, which column of a sample file it is, and what it is in a sample.
 struct Measure {
     array: fn(&mut Arrays) -> &mut Vec<u64>,
-    measured: fn(&Fields) -> bool,
-    note: fn(&mut Fields),
+    of: fn(&mut Fields) -> &mut bool,
+    column: &'static str,
     get: fn(&Sample) -> u64,
     set: fn(&mut Sample, u64),
 }
 
+/// All arrays but `connections`, which is of both directions.
 const MEASURES: &[Measure] = &[
     Measure {
         array: |arrays| &mut arrays.ingress_bytes,
-        measured: |_| true,
-        note: |_| {},
+        of: |fields| &mut fields.rx.bytes,
+        column: "rx_bytes",
         get: |sample| sample.rx.bytes,
         set: |sample, value| sample.rx.bytes = value,
     },
     Measure {
         array: |arrays| &mut arrays.egress_bytes,
-        measured: |_| true,
-        note: |_| {},
+        of: |fields| &mut fields.tx.bytes,
+        column: "tx_bytes",
         get: |sample| sample.tx.bytes,
         set: |sample, value| sample.tx.bytes = value,
     },
     Measure {
         array: |arrays| &mut arrays.in_rxmit_bytes,
-        measured: |fields| fields.retransmits_rx,
-        note: |fields| fields.retransmits_rx = true,
+        of: |fields| &mut fields.rx.retransmits,
+        column: "rx_retransmit_bytes",
         get: |sample| sample.rx.retransmit_bytes,
         set: |sample, value| sample.rx.retransmit_bytes = value,
     },
     Measure {
         array: |arrays| &mut arrays.out_rxmit_bytes,
-        measured: |fields| fields.retransmits_tx,
-        note: |fields| fields.retransmits_tx = true,
+        of: |fields| &mut fields.tx.retransmits,
+        column: "tx_retransmit_bytes",
         get: |sample| sample.tx.retransmit_bytes,
         set: |sample, value| sample.tx.retransmit_bytes = value,
     },
     Measure {
         array: |arrays| &mut arrays.in_congestion_experienced_bytes,
-        measured: |fields| fields.ce,
-        note: |fields| fields.ce = true,
+        of: |fields| &mut fields.rx.ce,
+        column: "rx_ce_bytes",
         get: |sample| sample.rx.ce_bytes,
         set: |sample, value| sample.rx.ce_bytes = value,
     },
-    Measure {
-        array: |arrays| &mut arrays.connections,
-        measured: |fields| fields.flows,
-        note: |fields| fields.flows = true,
-        get: connections,
-        set: |sample, value| {
-            sample.rx.flows = sketch_of(value);
-            sample.tx.flows = sample.rx.flows;
-        },
-    },
 ];
+
+/// What the layout has a place for: of received packets the marks too.
+const PLACES: Fields = {
+    let tx = Measured { retransmits: true, flows: true, ..Measured::BYTES };
+    Fields { rx: Measured { ce: true, ..tx }, tx }
+};
 
 /// Connections of both directions.
 fn connections(sample: &Sample) -> u64 {
@@ -167,51 +153,92 @@ fn from_json(text: &[u8]) -> Result<Series, Fault> {
         _ => Fault::NotSamples(format!("as the JSON of Millisampler: {error}")),
     })?;
     let Layout { server_hostname, rack_id, sampling_freq, fabricscope, burst_result, mut arrays } = layout;
-    if arrays.ingress_bytes.is_empty() || arrays.egress_bytes.is_empty() {
-        let why = "it lacks ingressBytes or egressBytes: nothing was measured on that host";
-        return Err(Fault::NotSamples(why.to_owned()));
-    }
-    let mut fields = Fields::default();
-    let mut count = arrays.ingress_bytes.len();
-    for measure in MEASURES {
-        let array = (measure.array)(&mut arrays);
-        if !array.is_empty() {
-            (measure.note)(&mut fields);
-            count = count.min(array.len());
-        }
-    }
-    if count > limits::SAMPLES_PER_FILE {
-        return Err(Fault::TooLarge(format!("{count} samples"), limits::SAMPLES_PER_FILE as u64));
-    }
-    let mut series = match fabricscope {
+    let (meta, columns) = fabricscope.map(|further| (further.meta, further.columns)).unzip();
+    let columns = columns.flatten();
+    let mut series = match meta {
         Some(meta) => meta.series()?,
         None => Series {
             host: name(server_hostname),
             rack: rack_id.map(name).unwrap_or_default(),
             interval: interval(sampling_freq)?,
+            fields: arrays.fields(),
             ..Series::default()
         },
     };
-    series.fields = fields;
+    series.fields = arrays.there(if columns.is_some() { series.fields } else { series.fields.and(PLACES) });
+    let lengths = arrays.shortest().into_iter().chain(columns.as_ref().and_then(Columns::shortest));
+    let Some(count) = lengths.min() else {
+        let why = "it has none of the arrays ingressBytes, egressBytes and so on: nothing was measured on that host";
+        return Err(Fault::NotSamples(why.to_owned()));
+    };
+    if count > limits::SAMPLES_PER_FILE {
+        return Err(Fault::TooLarge(format!("{count} samples"), limits::SAMPLES_PER_FILE as u64));
+    }
     let from = match series.covered.first() {
         Some(span) => span.start,
-        None => start(&burst_result),
+        None => result::start(&burst_result),
     };
     // Both are within bounds: a second at most, a million times.
     let time = |index: usize| from.after(DurationNs(series.interval.0.saturating_mul(index as u64)));
     series.covered = vec![Span { start: from, end: time(count) }];
-    for index in 0..count {
-        let mut sample = Sample { start: time(index), length: series.interval, ..Sample::default() };
-        for measure in MEASURES {
-            if let Some(value) = (measure.array)(&mut arrays).get(index) {
-                (measure.set)(&mut sample, *value);
-            }
+    let sample = |index| Sample { start: time(index), length: series.interval, ..Sample::default() };
+    series.samples = (0..count).map(sample).collect();
+    arrays.put(&mut series);
+    match columns {
+        Some(columns) => columns.put(&mut series)?,
+        None => put_connections(&arrays.connections, &mut series),
+    }
+    series.samples.retain(|sample| (&sample.rx, &sample.tx) != (&Traffic::default(), &Traffic::default()));
+    Ok(series)
+}
+
+impl Arrays {
+    /// What they say was measured. Connections are those of the directions whose bytes are there, or of both.
+    fn fields(&mut self) -> Fields {
+        let mut fields = self.there(PLACES);
+        let either = fields.rx.bytes || fields.tx.bytes;
+        for measured in [&mut fields.rx, &mut fields.tx] {
+            measured.flows &= measured.bytes || !either;
         }
-        if (&sample.rx, &sample.tx) != (&Traffic::default(), &Traffic::default()) {
-            series.samples.push(sample);
+        fields
+    }
+
+    /// Of these fields, those whose array is there, and those that have none.
+    fn there(&mut self, mut fields: Fields) -> Fields {
+        for measure in MEASURES {
+            *(measure.of)(&mut fields) &= !(measure.array)(self).is_empty();
+        }
+        for measured in [&mut fields.rx, &mut fields.tx] {
+            measured.flows &= !self.connections.is_empty();
+        }
+        fields
+    }
+
+    /// How many samples the shortest has.
+    fn shortest(&mut self) -> Option<usize> {
+        let mut lengths: Vec<usize> = MEASURES.iter().map(|measure| (measure.array)(self).len()).collect();
+        lengths.push(self.connections.len());
+        lengths.into_iter().filter(|length| *length > 0).min()
+    }
+
+    /// Puts what is measured into the samples of a series, which stand in its order.
+    fn put(&mut self, series: &mut Series) {
+        for measure in MEASURES.iter().filter(|measure| *(measure.of)(&mut series.fields)) {
+            let values = (measure.array)(self).iter();
+            series.samples.iter_mut().zip(values).for_each(|(sample, value)| (measure.set)(sample, *value));
         }
     }
-    Ok(series)
+}
+
+/// Sketches that stand for these numbers, in the directions that have sketches.
+fn put_connections(connections: &[u64], series: &mut Series) {
+    let fields = series.fields;
+    for (sample, count) in series.samples.iter_mut().zip(connections) {
+        let sketch = sketch_of(*count);
+        for (measured, traffic) in [(fields.rx, &mut sample.rx), (fields.tx, &mut sample.tx)] {
+            traffic.flows = if measured.flows { sketch } else { Sketch(0) };
+        }
+    }
 }
 
 /// A name that may be a number in the data set.
@@ -248,12 +275,6 @@ fn interval(sampling_freq: Option<f64>) -> Result<DurationNs, Fault> {
     })
 }
 
-/// The time of the first sample.
-fn start(bursts: &BTreeMap<String, BTreeMap<String, serde_json::Value>>) -> UtcNs {
-    let microseconds = bursts.values().flat_map(BTreeMap::keys).filter_map(|key| key.parse::<i64>().ok()).min();
-    UtcNs(microseconds.and_then(|time| time.checked_mul(1000)).unwrap_or_default())
-}
-
 /// A sketch that stands for this number of flows: which bits are set says nothing.
 fn sketch_of(flows: u64) -> Sketch {
     let bits = f64::from(agent_common::bucket::SKETCH_BITS);
@@ -262,62 +283,62 @@ fn sketch_of(flows: u64) -> Sketch {
     Sketch((0..set as u32).fold(0, |sketch, bit| sketch | 1 << bit))
 }
 
+/// Where the samples of a series stand in arrays.
+struct Places {
+    start: UtcNs,
+    interval: u64,
+    count: usize,
+}
+
+impl Places {
+    fn of(series: &Series) -> Result<Self, Fault> {
+        let [Span { start, end }] = series.covered[..] else {
+            let count = series.covered.len();
+            let why = format!("it was measured in {count} spans of time, and this layout has room for one");
+            return Err(Fault::Unfit(why));
+        };
+        let interval = series.interval.0.max(1);
+        let count = end.since(start).0.div_ceil(interval);
+        match usize::try_from(count).ok().filter(|count| *count <= limits::SAMPLES_PER_FILE) {
+            Some(count) => Ok(Self { start, interval, count }),
+            None => Err(Fault::TooLarge(format!("{count} samples"), limits::SAMPLES_PER_FILE as u64)),
+        }
+    }
+
+    /// An array. Samples that share a place are of a source without a fixed interval, and are added up.
+    fn fill<T: Clone + Default>(&self, series: &Series, add: impl Fn(&mut T, &Sample)) -> Result<Vec<T>, Fault> {
+        let mut array = vec![T::default(); self.count];
+        for sample in &series.samples {
+            let index = usize::try_from(sample.start.since(self.start).0 / self.interval).ok();
+            let cell = index.filter(|_| sample.start >= self.start).and_then(|index| array.get_mut(index));
+            let cell = cell.ok_or_else(|| Fault::Unfit("a sample lies outside of what was measured".to_owned()))?;
+            add(cell, sample);
+        }
+        Ok(array)
+    }
+}
+
 /// The file that holds this series.
 pub(super) fn to_json(series: &Series) -> Result<Vec<u8>, Fault> {
-    let [Span { start, end }] = series.covered[..] else {
-        let count = series.covered.len();
-        let why = format!("it was measured in {count} spans of time, and this layout has room for one");
-        return Err(Fault::Unfit(why));
-    };
-    let interval = series.interval.0.max(1);
-    let count = end.since(start).0.div_ceil(interval);
-    if count > limits::SAMPLES_PER_FILE as u64 {
-        return Err(Fault::TooLarge(format!("{count} samples"), limits::SAMPLES_PER_FILE as u64));
-    }
+    let places = Places::of(series)?;
     let mut arrays = Arrays::default();
-    for measure in MEASURES.iter().filter(|measure| (measure.measured)(&series.fields)) {
-        let mut array = vec![0_u64; usize::try_from(count).unwrap_or_default()];
-        for sample in &series.samples {
-            let index = usize::try_from(sample.start.since(start).0 / interval).ok();
-            let cell = index.filter(|_| sample.start >= start).and_then(|index| array.get_mut(index));
-            let cell = cell.ok_or_else(|| Fault::Unfit("a sample lies outside of what was measured".to_owned()))?;
-            // Samples that share a place are of a source without a fixed interval.
-            *cell = cell.saturating_add((measure.get)(sample));
-        }
-        *(measure.array)(&mut arrays) = array;
+    for measure in MEASURES.iter().filter(|measure| *(measure.of)(&mut { series.fields })) {
+        let add = |sum: &mut u64, sample: &Sample| *sum = sum.saturating_add((measure.get)(sample));
+        *(measure.array)(&mut arrays) = places.fill(series, add)?;
+    }
+    if series.fields.rx.flows || series.fields.tx.flows {
+        let add = |sum: &mut u64, sample: &Sample| *sum = sum.saturating_add(connections(sample));
+        arrays.connections = places.fill(series, add)?;
     }
     let layout = Layout {
         server_hostname: series.host.clone().into(),
         rack_id: (!series.rack.is_empty()).then(|| value(&series.rack)),
-        sampling_freq: Some(1e9 / interval as f64),
-        fabricscope: Some(Meta::of(series)),
-        burst_result: burst_result(series, start)?,
+        sampling_freq: Some(1e9 / places.interval as f64),
+        fabricscope: Some(Further { meta: Meta::of(series), columns: Some(Columns::of(series, &places)?) }),
+        burst_result: result::result(series, places.start)?,
         arrays,
     };
     serde_json::to_vec(&layout).map_err(|error| Fault::Unfit(error.to_string()))
-}
-
-/// The bursts received, under the time of the first sample; nothing where there is no telling.
-fn burst_result(series: &Series, start: UtcNs) -> Result<BTreeMap<String, BTreeMap<String, serde_json::Value>>, Fault> {
-    let found = match bursts(series, Direction::Rx, Share::DEFAULT) {
-        Answer::Found(found) => found,
-        Answer::Quiet => Vec::new(),
-        Answer::CannotTell(_) => return Ok(BTreeMap::new()),
-    };
-    let record = |burst: &Burst| {
-        let within = series.samples.partition_point(|sample| sample.start < burst.start);
-        let samples = series.samples.iter().skip(within).take(burst.samples);
-        BurstRecord {
-            position: burst.start.since(start).0 / series.interval.0.max(1),
-            length: burst.samples,
-            ingress_max: samples.clone().map(|sample| sample.rx.bytes).max().unwrap_or_default(),
-            max_connections: samples.map(connections).max().filter(|_| series.fields.flows),
-        }
-    };
-    let records: Vec<BurstRecord> = found.iter().map(record).collect();
-    let records = serde_json::to_value(records).map_err(|error| Fault::Unfit(error.to_string()))?;
-    let microseconds = start.0.div_euclid(1000).to_string();
-    Ok(BTreeMap::from([("ingress".to_owned(), BTreeMap::from([(microseconds, records)]))]))
 }
 
 /// Packs a file by gzip.

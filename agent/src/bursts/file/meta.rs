@@ -1,6 +1,6 @@
 //! What a sample file says once: the source, and what was measured when.
 
-use analysis::series::{BitsPerSecond, DurationNs, Fields, Series, Span, UtcNs};
+use analysis::series::{BitsPerSecond, Direction, DurationNs, Fields, Measured, Series, Span, UtcNs};
 use parquet::file::metadata::KeyValue;
 use serde::{Deserialize, Serialize};
 
@@ -36,33 +36,65 @@ pub(super) struct Meta {
     /// How far the times may be off from UTC; absent if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     clock_error_ns: Option<u64>,
-    /// The names of what is measured beside bytes, as in [`FIELDS`].
+    /// The names of what is measured beside bytes in at least one direction, as in [`FIELDS`].
     fields: Vec<String>,
+    /// What is not measured in one direction, such as `rx_bytes`: bytes, and fields that only the other direction has.
+    /// Absent where there is no such thing.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    without: Vec<String>,
     /// When it was measured: start and end of each span, in nanoseconds since 1970 in UTC.
     covered: Vec<[i64; 2]>,
     /// Buckets that were overwritten before they were read.
     lost: u64,
 }
 
-/// A field by its name: whether it is measured, and where to note that it is.
-type Field = (&'static str, fn(&Fields) -> bool, fn(&mut Fields) -> &mut bool);
+/// A field by its name: the directions it tells of, and its place in what is measured there.
+type Field = (&'static str, &'static [Direction], fn(&mut Measured) -> &mut bool);
+
+/// The field that every file has, unless it says otherwise: it is in no list of [`Meta::fields`].
+const BYTES: &str = "bytes";
+
+const BOTH: &[Direction] = &Direction::ALL;
 
 /// What a source may measure.
 const FIELDS: &[Field] = &[
-    ("packets", |fields| fields.packets, |fields| &mut fields.packets),
-    ("ce", |fields| fields.ce, |fields| &mut fields.ce),
-    ("retransmits_tx", |fields| fields.retransmits_tx, |fields| &mut fields.retransmits_tx),
-    ("retransmits_rx", |fields| fields.retransmits_rx, |fields| &mut fields.retransmits_rx),
-    ("regions", |fields| fields.regions, |fields| &mut fields.regions),
-    ("flows", |fields| fields.flows, |fields| &mut fields.flows),
-    ("roce", |fields| fields.roce, |fields| &mut fields.roce),
-    ("napi", |fields| fields.napi, |fields| &mut fields.napi),
+    (BYTES, BOTH, |measured| &mut measured.bytes),
+    ("packets", BOTH, |measured| &mut measured.packets),
+    ("ce", BOTH, |measured| &mut measured.ce),
+    ("retransmits_tx", &[Direction::Tx], |measured| &mut measured.retransmits),
+    ("retransmits_rx", &[Direction::Rx], |measured| &mut measured.retransmits),
+    ("regions", BOTH, |measured| &mut measured.regions),
+    ("flows", BOTH, |measured| &mut measured.flows),
+    ("roce", BOTH, |measured| &mut measured.roce),
+    ("napi", &[Direction::Rx], |measured| &mut measured.napi),
 ];
+
+/// A field of one direction, as it is named where it is missing.
+fn missing(name: &str, direction: Direction) -> String {
+    format!("{}_{name}", direction.name())
+}
+
+/// The names of [`Meta::fields`] and [`Meta::without`].
+fn names(fields: &Fields) -> (Vec<String>, Vec<String>) {
+    let (mut named, mut without) = (Vec::new(), Vec::new());
+    for (name, directions, of) in FIELDS {
+        let lacks = |direction: &&Direction| !*of(&mut fields.of(**direction).clone());
+        let lacking: Vec<&Direction> = directions.iter().filter(lacks).collect();
+        if *name != BYTES {
+            if lacking.len() == directions.len() {
+                continue;
+            }
+            named.push((*name).to_owned());
+        }
+        without.extend(lacking.into_iter().map(|direction| missing(name, *direction)));
+    }
+    (named, without)
+}
 
 impl Meta {
     /// Of a series.
     pub(super) fn of(series: &Series) -> Self {
-        let measured = FIELDS.iter().filter(|(_, measured, _)| measured(&series.fields));
+        let (fields, without) = names(&series.fields);
         Self {
             host: series.host.clone(),
             boot_id: series.boot_id.clone(),
@@ -71,7 +103,8 @@ impl Meta {
             interval_ns: series.interval.0,
             line_rate_bps: series.line_rate.map(|rate| rate.0),
             clock_error_ns: series.clock_error.map(|error| error.0),
-            fields: measured.map(|(name, ..)| (*name).to_owned()).collect(),
+            fields,
+            without,
             covered: series.covered.iter().map(|span| [span.start.0, span.end.0]).collect(),
             lost: series.lost,
         }
@@ -81,8 +114,11 @@ impl Meta {
     /// nothing else: they are left out.
     pub(super) fn series(self) -> Result<Series, Fault> {
         let mut fields = Fields::default();
-        for (name, _, field) in FIELDS {
-            *field(&mut fields) = self.fields.iter().any(|measured| measured == name);
+        for (name, directions, of) in FIELDS {
+            let named = *name == BYTES || self.fields.iter().any(|field| field == name);
+            for direction in directions.iter().filter(|_| named) {
+                *of(fields.of_mut(*direction)) = !self.without.contains(&missing(name, *direction));
+            }
         }
         let covered = spans(&self.covered)?;
         Ok(Series {

@@ -6,9 +6,9 @@
 //! that the source does not measure is null in each row, never 0. Times are `TIMESTAMP(NANOS, UTC)`.
 //!
 //! The metadata hold `fabricscope.schema`, the version, and `fabricscope`, a JSON object: `host`, `boot_id`, `rack`, `netdev`,
-//! `interval_ns`, `line_rate_bps`, `clock_error_ns`, `fields` (what is measured beside bytes), `covered` (start and end
-//! of each span, in nanoseconds since 1970) and `lost` (buckets overwritten before they were read). What is unknown is
-//! absent.
+//! `interval_ns`, `line_rate_bps`, `clock_error_ns`, `fields` (what is measured beside bytes, in at least one direction),
+//! `without` (what is not measured in one direction, such as `rx_bytes`), `covered` (start and end of each span, in
+//! nanoseconds since 1970) and `lost` (buckets overwritten before they were read). What is unknown is absent.
 //!
 //! A file of counters (`counters-…`) has the same metadata under `fabricscope.counters`, `counters` in place of `fields`,
 //! and a column for each counter: by how much it grew in the sample, null where that is not known. Its columns in front

@@ -2,10 +2,14 @@
 
 use std::fs;
 
-use analysis::series::{BitsPerSecond, DurationNs, Fields, Roce, Sample, Series, Sketch, Span, Traffic, UtcNs};
+use analysis::series::{
+    BitsPerSecond, DurationNs, Fields, Measured, Roce, Sample, Series, Sketch, Span, Traffic, UtcNs,
+};
 use proptest::prelude::*;
 
 use super::*;
+
+mod millisampler;
 
 /// The series in these bytes.
 fn decode(bytes: Vec<u8>) -> Result<Series, Fault> {
@@ -34,9 +38,16 @@ prop_compose! {
 }
 
 prop_compose! {
-    fn fields()(bits in prop::array::uniform8(any::<bool>())) -> Fields {
-        let [packets, ce, retransmits_tx, retransmits_rx, regions, flows, roce, napi] = bits;
-        Fields { packets, ce, retransmits_tx, retransmits_rx, regions, flows, roce, napi }
+    fn measured()(bits in prop::array::uniform8(any::<bool>())) -> Measured {
+        let [bytes, packets, ce, retransmits, regions, flows, roce, napi] = bits;
+        Measured { bytes, packets, ce, retransmits, regions, flows, roce, napi }
+    }
+}
+
+prop_compose! {
+    /// Both directions alike or each for itself.
+    fn fields()(rx in measured(), tx in prop::option::of(measured())) -> Fields {
+        Fields { rx, tx: Measured { napi: false, ..tx.unwrap_or(rx) } }
     }
 }
 
@@ -69,20 +80,19 @@ prop_compose! {
 
 /// What is not measured is 0 in memory.
 fn only_measured(sample: &mut Sample, fields: &Fields) {
-    let (rx, tx) = (fields.retransmits_rx, fields.retransmits_tx);
-    for (traffic, retransmits) in [(&mut sample.rx, rx), (&mut sample.tx, tx)] {
+    for (traffic, measured) in [(&mut sample.rx, fields.rx), (&mut sample.tx, fields.tx)] {
         let keep = |measured: bool, number: &mut u64| *number *= u64::from(measured);
-        keep(fields.packets, &mut traffic.packets);
-        keep(fields.ce, &mut traffic.ce_bytes);
-        keep(retransmits, &mut traffic.retransmit_bytes);
-        keep(fields.regions, &mut traffic.cross_region_bytes);
-        traffic.flows.0 *= u128::from(fields.flows);
-        if !fields.roce {
+        keep(measured.bytes, &mut traffic.bytes);
+        keep(measured.packets, &mut traffic.packets);
+        keep(measured.ce, &mut traffic.ce_bytes);
+        keep(measured.retransmits, &mut traffic.retransmit_bytes);
+        keep(measured.regions, &mut traffic.cross_region_bytes);
+        traffic.flows.0 *= u128::from(measured.flows);
+        if !measured.roce {
             traffic.roce = Roce::default();
         }
+        traffic.napi_exhausted *= u32::from(measured.napi);
     }
-    sample.rx.napi_exhausted *= u32::from(fields.napi);
-    sample.tx.napi_exhausted = 0;
 }
 
 /// A thousand samples of a millisecond that begin with the year 2026.
@@ -111,16 +121,21 @@ fn steady(fields: Fields) -> Series {
     }
 }
 
-const ALL: Fields = Fields {
-    packets: true,
-    ce: true,
-    retransmits_tx: true,
-    retransmits_rx: true,
-    regions: true,
-    flows: true,
-    roce: true,
-    napi: true,
+const ALL: Fields = {
+    let tx = Measured {
+        bytes: true,
+        packets: true,
+        ce: true,
+        retransmits: true,
+        regions: true,
+        flows: true,
+        roce: true,
+        napi: false,
+    };
+    Fields { rx: Measured { napi: true, ..tx }, tx }
 };
+
+const BYTES: Fields = Fields::both(Measured::BYTES);
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
@@ -170,10 +185,28 @@ fn a_file_that_is_cut_short_says_so_wherever_it_was_cut() {
 #[test]
 fn what_is_not_measured_is_null_and_what_is_idle_takes_no_row() {
     let all = encode(&steady(ALL)).unwrap();
-    let none = encode(&steady(Fields::default())).unwrap();
-    let read = decode(none.clone()).unwrap();
-    assert_eq!((read.fields, read.samples.len()), (Fields::default(), 999));
-    assert!(none.len() < all.len());
+    let bytes = encode(&steady(BYTES)).unwrap();
+    let read = decode(bytes.clone()).unwrap();
+    assert_eq!((read.fields, read.samples.len()), (BYTES, 999));
+    assert!(bytes.len() < all.len());
+}
+
+/// Before directions were told apart, `fields` alone said what is measured, and bytes always were.
+#[test]
+fn metadata_of_old_files_mean_both_directions() {
+    let text = r#"{"host": "a", "netdev": "b", "interval_ns": 1, "covered": [], "lost": 0,
+        "fields": ["packets", "ce", "retransmits_tx", "napi", "of a later version"]}"#;
+    let meta: meta::Meta = serde_json::from_str(text).unwrap();
+    let tx = Measured { packets: true, ce: true, retransmits: true, ..Measured::BYTES };
+    let rx = Measured { retransmits: false, napi: true, ..tx };
+    assert_eq!(meta.series().unwrap().fields, Fields { rx, tx });
+    // What both have is written as it was, and what one lacks is named.
+    let one = Series { fields: Fields { rx, tx: Measured { ce: true, ..Measured::NOTHING } }, ..Series::default() };
+    let written = serde_json::to_value(meta::Meta::of(&one)).unwrap();
+    assert_eq!(written["fields"], serde_json::json!(["packets", "ce", "napi"]));
+    assert_eq!(written["without"], serde_json::json!(["tx_bytes", "tx_packets"]));
+    let both = serde_json::to_value(meta::Meta::of(&steady(ALL))).unwrap();
+    assert_eq!((both["fields"].as_array().unwrap().len(), both.get("without")), (8, None));
 }
 
 #[test]
@@ -246,124 +279,4 @@ fn a_file_that_stood_there_is_replaced_as_a_whole() {
     assert_eq!(read(&path).unwrap(), steady(ALL));
     let mode = fs::metadata(&path).unwrap().permissions().mode();
     assert_eq!(mode & 0o600, 0o600);
-}
-
-#[track_caller]
-fn through(format: Format, series: &Series) -> Series {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("x");
-    write_as(&path, series, format).unwrap();
-    read(&path).unwrap()
-}
-
-#[test]
-fn the_layout_of_millisampler_keeps_what_it_has_a_place_for() {
-    let fields = Fields { ce: true, retransmits_tx: true, retransmits_rx: true, flows: true, ..Fields::default() };
-    let mut before = steady(fields);
-    // One number of flows for both directions, by which bits none can say.
-    for sample in &mut before.samples {
-        sample.rx.flows = Sketch((1 << (sample.start.0 / 1_000_000 % 100)) - 1);
-        sample.tx.flows = sample.rx.flows;
-        sample.tx.ce_bytes = 0;
-    }
-    assert_eq!(through(Format::Json, &before), before);
-    assert_eq!(through(Format::JsonPacked, &before), before);
-    before.rack = "3".to_owned();
-    assert_eq!(through(Format::Json, &before), before);
-    // What is not measured is absent, and stays so.
-    let bytes = through(Format::Json, &steady(Fields::default()));
-    assert_eq!(bytes, steady(Fields::default()));
-}
-
-#[test]
-fn a_file_of_the_data_set_is_read() {
-    let text = r#"{"server_hostname": 17, "rack_id": 3, "sampling_freq": 1, "unknown": {"a": [1]},
-        "ingressBytes": [0, 10, 0, 30], "egressBytes": [0, 0, 0, 7], "inRxmitBytes": [0, 0, 0, 5], "outRxmitBytes": [],
-        "inCongestionExperiencedBytes": [0, 10, 0, 0], "connections": [0, 2, 0, 40],
-        "burst_result": {"ingress": {"1600000000000000": [{"Position": 3, "Length": 1}]}}}"#;
-    let series = decode(text.as_bytes().to_vec()).unwrap();
-    let start = UtcNs(1_600_000_000_000_000_000);
-    assert_eq!((&*series.host, &*series.rack, series.interval), ("17", "3", DurationNs(1_000_000)));
-    // By samples a second, or as an interval in milliseconds.
-    for (given, ns) in
-        [("1000", 1_000_000), ("10000", 100_000), ("100", 10_000_000), ("0.1", 100_000), ("10", 10_000_000)]
-    {
-        let text = text.replace("\"sampling_freq\": 1,", &format!("\"sampling_freq\": {given},"));
-        assert_eq!(decode(text.into_bytes()).unwrap().interval, DurationNs(ns), "{given}");
-    }
-    assert_eq!(series.covered, [Span { start, end: start.after(DurationNs(4_000_000)) }]);
-    let expected = Fields { ce: true, retransmits_rx: true, flows: true, ..Fields::default() };
-    assert_eq!(series.fields, expected);
-    let found: Vec<_> =
-        series.samples.iter().map(|s| (s.start.since(start).0, s.rx.bytes, s.tx.bytes, s.rx.ce_bytes)).collect();
-    assert_eq!(found, [(1_000_000, 10, 0, 10), (3_000_000, 30, 7, 0)]);
-    let flows: Vec<i32> = series.samples.iter().map(|s| encode::estimate(s.rx.flows)).collect();
-    assert_eq!(flows, [2, 40]);
-}
-
-#[test]
-fn what_is_written_has_the_keys_that_readers_of_the_data_set_know() {
-    let mut series = steady(Fields { flows: true, ..Fields::default() });
-    let start = series.covered[0].start;
-    series.covered.truncate(1);
-    series.line_rate = Some(BitsPerSecond(8_000_000_000));
-    series.interval = DurationNs(1_000_000);
-    series.rack = "17".to_owned();
-    let sample = |at: u64, bytes: u64| {
-        let rx = Traffic { bytes, flows: Sketch(0b11), ..Traffic::default() };
-        Sample {
-            start: start.after(DurationNs(at * 1_000_000)),
-            length: DurationNs(1_000_000),
-            rx,
-            ..Sample::default()
-        }
-    };
-    series.covered[0].end = start.after(DurationNs(10_000_000));
-    series.samples = [(1, 100), (3, 600_000), (4, 900_000), (7, 1_000_000)].map(|(at, bytes)| sample(at, bytes)).into();
-    let written =
-        |series: &Series| -> serde_json::Value { serde_json::from_slice(&json::to_json(series).unwrap()).unwrap() };
-    let found = written(&series);
-    assert_eq!((&found["rack_id"], &found["sampling_freq"]), (&17.into(), &1000.0.into()));
-    let bursts = &found["burst_result"]["ingress"][(start.0 / 1000).to_string()];
-    let expected = serde_json::json!([
-        {"Position": 3, "Length": 2, "ingressMax": 900_000, "maxConnections": 2},
-        {"Position": 7, "Length": 1, "ingressMax": 1_000_000, "maxConnections": 2},
-    ]);
-    assert_eq!(bursts, &expected);
-    // Without a line rate there is no telling, and without a rack none is named.
-    (series.line_rate, series.rack) = (None, "a 17".to_owned());
-    let found = written(&series);
-    assert_eq!((found.get("burst_result"), &found["rack_id"]), (None, &"a 17".into()));
-    series.rack.clear();
-    assert!(written(&series).get("rack_id").is_none());
-}
-
-#[test]
-fn what_the_layout_cannot_say_is_refused_both_ways() {
-    let refused = |text: &str| decode(text.as_bytes().to_vec()).unwrap_err().of(Path::new("x")).to_string();
-    let rows = [
-        (r#"{"server_hostname": "a", "egressBytes": [1]}"#, "it lacks ingressBytes"),
-        (
-            r#"{"server_hostname": "a", "ingressBytes": [1], "egressBytes": [1], "sampling_freq": 3}"#,
-            "its sampling_freq is 3, not 100, 1000 or 10000 samples a second",
-        ),
-        (r#"{"server_hostname": "a", "ingressBytes": [-1], "egressBytes": [1]}"#, "invalid value: integer `-1`"),
-        (r#"{"server_hostname": "a", "ingressBytes": 1}"#, "invalid type"),
-    ];
-    for (text, expected) in rows {
-        assert!(refused(text).contains(expected), "{}", refused(text));
-    }
-    let mut series = steady(ALL);
-    series.covered.push(Span { start: UtcNs(i64::MAX - 1), end: UtcNs(i64::MAX) });
-    let folder = tempfile::tempdir().unwrap();
-    let error = write_as(&folder.path().join("x"), &series, Format::Json).unwrap_err().to_string();
-    assert!(error.contains("in 2 spans of time"), "{error}");
-    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
-}
-
-#[test]
-fn a_small_file_that_unpacks_to_a_large_one_is_refused() {
-    let packed = json::pack(&vec![b' '; limits::SAMPLE_FILE_BYTES + 1]).unwrap();
-    assert!(packed.len() < 1 << 20);
-    assert!(matches!(decode(packed), Err(Fault::TooLarge(..))));
 }

@@ -7,7 +7,7 @@
 
 use std::ops::Range;
 
-use analysis::series::{DurationNs, Fields, Sample, Series, Sketch, Span, Traffic, UtcNs};
+use analysis::series::{DurationNs, Fields, Measured, Sample, Series, Sketch, Span, Traffic, UtcNs};
 
 use super::disk::{Disk, DiskSettings, Store as _};
 use crate::bursts::file;
@@ -130,11 +130,12 @@ fn minute(number: u64, doing: Doing) -> Series {
             samples.push(Sample { start: time(at), length: DurationNs(MS), rx, tx });
         }
     }
+    let rx = Measured { packets: true, ce: true, flows: true, ..Measured::BYTES };
     Series {
         host: "gpu-0042".to_owned(),
         netdev: "eth0".to_owned(),
         interval: DurationNs(MS),
-        fields: Fields { packets: true, ce: true, retransmits_tx: true, flows: true, ..Fields::default() },
+        fields: Fields { rx, tx: Measured { retransmits: true, ..rx } },
         samples,
         covered: vec![Span { start: time(0), end: time(MINUTE) }],
         ..Series::default()

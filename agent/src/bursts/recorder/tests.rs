@@ -6,7 +6,7 @@ use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use analysis::series::{DurationNs, Fields, Sample, Series, Sketch, Span, Traffic, UtcNs};
+use analysis::series::{DurationNs, Fields, Measured, Sample, Series, Sketch, Span, Traffic, UtcNs};
 
 use super::disk::{Disk, DiskSettings, Store};
 use super::memory::{Form, Memory};
@@ -29,7 +29,7 @@ fn piece(netdev: &str, from: u64, count: u64) -> Series {
         host: "a".to_owned(),
         netdev: netdev.to_owned(),
         interval: DurationNs(MS),
-        fields: Fields { packets: true, flows: true, ..Fields::default() },
+        fields: Fields::both(Measured { packets: true, flows: true, ..Measured::BYTES }),
         samples: (from..from + count).map(sample).collect(),
         covered: vec![Span { start: time(from), end: time(from + count) }],
         ..Series::default()

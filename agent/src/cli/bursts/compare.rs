@@ -120,6 +120,10 @@ fn advice(why: Unknown, names: &[String]) -> String {
         Unknown::Bursts(place, analysis::burst::Unknown::NoLineRate) => {
             format!("{}: {why}. Give it by hand: --line-rate 100Gbit", name(place))
         }
+        Unknown::Bursts(place, analysis::burst::Unknown::NoBytes(direction)) => {
+            let other = direction.other().name();
+            format!("{}: {why}. Leave it out, or look the other way: --direction {other}", name(place))
+        }
         Unknown::Bursts(place, _) => format!("{}: {why}", name(place)),
         Unknown::NoCommonTime | Unknown::TooManyBins(_) => why.to_string(),
         Unknown::TooFine(place, interval) => {

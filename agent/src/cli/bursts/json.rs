@@ -64,8 +64,9 @@ struct ShowRecord<'a> {
     threshold: f64,
     rx: DirectionRecord,
     tx: DirectionRecord,
-    /// Why there are no bursts.
+    /// Why there are no bursts of either direction.
     cannot_tell: Option<String>,
+    /// Of each direction that they can be told of.
     bursts: Option<Vec<Record<Row>>>,
     /// Absent where pause was not sampled; empty where there was none.
     pause: Option<Vec<PauseRecord>>,
@@ -76,7 +77,7 @@ struct ShowRecord<'a> {
 #[serde_with::skip_serializing_none]
 #[derive(Serialize)]
 struct DirectionRecord {
-    bytes: u64,
+    bytes: Option<u64>,
     packets: Option<u64>,
     ce_bytes: Option<u64>,
     retransmit_bytes: Option<u64>,
@@ -84,6 +85,8 @@ struct DirectionRecord {
     napi_exhausted: Option<u64>,
     mean_bits_per_second: Option<u64>,
     peak_bits_per_second: Option<u64>,
+    /// Why there are no bursts of this direction.
+    cannot_tell: Option<String>,
     bursts: Option<usize>,
     burst_ns: Option<u64>,
     burst_length_ns: Option<DistributionRecord>,
@@ -109,8 +112,7 @@ impl Serialize for DistributionRecord {
 
 fn direction(report: &Report, direction: Direction) -> DirectionRecord {
     let total = report.total(direction);
-    let bursts: Vec<Burst> = report.bursts(direction).copied().collect();
-    let known = report.found.is_ok();
+    let (bursts, known) = (report.bursts(direction), report.found(direction).is_ok());
     DirectionRecord {
         bytes: total.bytes,
         packets: total.packets,
@@ -119,11 +121,12 @@ fn direction(report: &Report, direction: Direction) -> DirectionRecord {
         napi_exhausted: total.napi_exhausted,
         mean_bits_per_second: total.mean.map(|rate| rate.0),
         peak_bits_per_second: total.peak.map(|rate| rate.0),
+        cannot_tell: report.found(direction).err().map(|why| why.to_string()),
         bursts: known.then_some(bursts.len()),
         burst_ns: known.then(|| bursts.iter().map(|burst| burst.length.0).sum()),
         burst_length_ns: DistributionRecord::of(bursts.iter().map(|burst| burst.length.0)),
         burst_bytes: DistributionRecord::of(bursts.iter().map(|burst| burst.bytes)),
-        gap_ns: DistributionRecord::of(gaps(&report.series, &bursts).iter().map(|gap| gap.0)),
+        gap_ns: DistributionRecord::of(gaps(&report.series, bursts).iter().map(|gap| gap.0)),
     }
 }
 
@@ -132,14 +135,15 @@ pub(super) fn show(report: &Report, out: &mut impl Write) -> anyhow::Result<()> 
     let (series, line_rate) = (&report.series, report.series.line_rate);
     let row =
         |burst: &Burst| Some(Record(FIELDS, Row { burst: *burst, line_rate: line_rate?, interval: series.interval }));
+    let cannot_tell = report.cannot_tell();
     let record = ShowRecord {
         schema: SCHEMA,
         series: SeriesRecord::of(series),
         threshold: report.threshold.value(),
         rx: direction(report, Direction::Rx),
         tx: direction(report, Direction::Tx),
-        cannot_tell: report.found.as_ref().err().map(ToString::to_string),
-        bursts: report.found.as_ref().ok().map(|found| found.iter().filter_map(row).collect()),
+        bursts: cannot_tell.is_none().then(|| report.all_bursts().iter().filter_map(row).collect()),
+        cannot_tell,
         pause: report.pause.as_ref().map(Pause::records),
         counters: (!report.counters.is_empty()).then(|| counter_records(&report.counters)),
     };

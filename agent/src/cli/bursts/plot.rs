@@ -72,6 +72,11 @@ pub(super) fn plot(report: &Report, paper: Paper) -> String {
     let count = count(&report.series, window, columns(paper, MARGIN));
     let mut text = String::new();
     for direction in Direction::ALL.into_iter().filter(|_| report.has_traffic()) {
+        if !report.series.fields.of(direction).bytes {
+            // Writing to a string does not fail.
+            let _ = writeln!(text, "{}: bytes were not measured", direction.name());
+            continue;
+        }
         let bins = bins(&report.series, direction, window, count);
         let peak = bins.iter().filter_map(|bin| bin.peak).max().unwrap_or(BitsPerSecond(0));
         let top = top(report.series.line_rate, peak);
@@ -89,7 +94,6 @@ impl Chart {
     fn text(&self, report: &Report, paper: Paper) -> String {
         let (size, unit) = format::rate_unit(self.top);
         let style = Style::new().fg_color(Some(colour(self.direction).into()));
-        // Writing to a string does not fail.
         let exhausted = self.exhausted();
         let also = if exhausted.is_empty() { "" } else { ", ! polls out of budget" };
         let name = self.direction.name();
@@ -127,7 +131,7 @@ impl Chart {
         };
         let eighths = (level(mean) * 8.0).round().clamp(0.0, 8.0) as usize;
         // What is there shows, however little it is.
-        let eighths = if line == 0 && bin.bytes > 0.0 { eighths.max(1) } else { eighths };
+        let eighths = if line == 0 && mean > 0.0 { eighths.max(1) } else { eighths };
         match EIGHTHS.get(eighths) {
             Some(bar) if eighths > 0 => *bar,
             _ if level(peak.0 as f64) >= 0.5 => '░',
@@ -144,7 +148,7 @@ impl Chart {
 
     /// A mark below each column that a burst lies in.
     fn marks(&self, report: &Report) -> String {
-        let mut bursts = report.bursts(self.direction).peekable();
+        let mut bursts = report.bursts(self.direction).iter().peekable();
         let mark = |bin: &Bin| {
             while bursts.next_if(|burst| burst.span().end <= bin.span.start).is_some() {}
             let inside = |burst: &&Burst| burst.span().overlap(bin.span).is_some();

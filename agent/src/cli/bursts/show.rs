@@ -8,7 +8,7 @@ use std::time::Duration;
 use analysis::burst::{Burst, Share, Unknown, gaps};
 use analysis::counter_samples::CounterSamples;
 use analysis::distribution::Distribution;
-use analysis::series::{Direction, DurationNs, Series};
+use analysis::series::{Direction, DurationNs, Measured, Series};
 
 use super::load::{self, DeviceArgs, Loaded, TimeArgs};
 use super::report::{QUANTILES, Report};
@@ -139,9 +139,8 @@ fn text(report: &Report, paper: Paper) -> String {
     }
     lines.extend(report.pause.iter().flat_map(pause::Pause::lines));
     lines.extend(pause::counter_lines(&report.counters));
-    if let (Ok(found), Some(line_rate)) = (&report.found, report.series.line_rate)
-        && !found.is_empty()
-    {
+    let found = report.all_bursts();
+    if let Some(line_rate) = report.series.line_rate.filter(|_| !found.is_empty()) {
         let row = |burst: &Burst| Row { burst: *burst, line_rate, interval: report.series.interval };
         lines.push(String::new());
         lines.extend(field::lines(FIELDS, found.iter().map(row), paper));
@@ -204,8 +203,11 @@ pub(super) fn measured(report: &Report) -> String {
 
 /// What one direction carried.
 fn carried(report: &Report, direction: Direction) -> String {
-    let total = report.total(direction);
-    let mut parts = vec![format::bytes(total.bytes)];
+    let (total, measured) = (report.total(direction), report.series.fields.of(direction));
+    if *measured == Measured::NOTHING {
+        return "not measured".to_owned();
+    }
+    let mut parts = vec![total.bytes.map_or_else(|| "bytes not measured".to_owned(), format::bytes)];
     if let Some(mean) = total.mean {
         parts.push(format!("mean {}", format::rate(mean)));
     }
@@ -214,7 +216,10 @@ fn carried(report: &Report, direction: Direction) -> String {
         let share = share.map(|share| format!(" ({})", format::percent(share))).unwrap_or_default();
         parts.push(format!("peak {}{share}", format::rate(peak)));
     }
-    let of_all = |bytes: u64| format::percent(bytes as f64 / (total.bytes.max(1)) as f64);
+    let of_all = |bytes: u64| match total.bytes {
+        Some(all) => format::percent(bytes as f64 / all.max(1) as f64),
+        None => format::bytes(bytes),
+    };
     if let Some(bytes) = total.ce_bytes {
         parts.push(format!("ECN {}", of_all(bytes)));
     }
@@ -230,26 +235,31 @@ fn carried(report: &Report, direction: Direction) -> String {
 
 /// How many bursts there were, and how they are distributed; or why there is no telling, and what to do.
 fn summary(report: &Report) -> Vec<String> {
-    let found = match &report.found {
-        Ok(found) => found,
-        Err(why @ Unknown::NoLineRate) => {
-            return vec![format!("bursts     cannot tell: {why}. Give it by hand: --line-rate 100Gbit")];
-        }
-        Err(why) => return vec![format!("bursts     cannot tell: {why}")],
+    let cannot_tell = |why: Unknown| match why {
+        Unknown::NoLineRate => format!("cannot tell: {why}. Give it by hand: --line-rate 100Gbit"),
+        _ => format!("cannot tell: {why}"),
     };
-    if found.is_empty() {
-        return vec!["bursts     none".to_owned()];
-    }
     let mut lines = Vec::new();
+    match Direction::ALL.map(|direction| report.found(direction)) {
+        [Ok([]), Ok([])] => return vec!["bursts     none".to_owned()],
+        [Err(rx), Err(tx)] if rx == tx => return vec![format!("bursts     {}", cannot_tell(rx))],
+        _ => {}
+    }
     for direction in Direction::ALL {
-        let bursts: Vec<Burst> = report.bursts(direction).copied().collect();
+        let bursts = match report.found(direction) {
+            Ok(bursts) => bursts,
+            Err(why) => {
+                lines.push(format!("bursts {:<3} {}", direction.name(), cannot_tell(why)));
+                continue;
+            }
+        };
         if bursts.is_empty() {
             lines.push(format!("bursts {:<3} none", direction.name()));
             continue;
         }
         let lengths = Distribution::of(bursts.iter().map(|burst| burst.length.0));
         let volumes = Distribution::of(bursts.iter().map(|burst| burst.bytes));
-        let gaps = Distribution::of(gaps(&report.series, &bursts).iter().map(|gap| gap.0));
+        let gaps = Distribution::of(gaps(&report.series, bursts).iter().map(|gap| gap.0));
         let burst_time = DurationNs(bursts.iter().map(|burst| burst.length.0).sum());
         let share = burst_time.0 as f64 / report.series.measured().0.max(1) as f64;
         lines.push(format!(

@@ -1,6 +1,6 @@
 //! Series for tests, written as text.
 
-use analysis::series::{BitsPerSecond, DurationNs, Fields, Sample, Series, Sketch, Span, Traffic, UtcNs};
+use analysis::series::{BitsPerSecond, DurationNs, Fields, Measured, Sample, Series, Sketch, Span, Traffic, UtcNs};
 
 /// When every series starts: 2023-11-14T22:13:20 UTC.
 pub(super) const START: i64 = 1_700_000_000_000_000_000;
@@ -10,7 +10,8 @@ pub(super) const START: i64 = 1_700_000_000_000_000_000;
 /// goes was sent before.
 pub(super) fn series(host: &str, rx: &str, tx: &str) -> Series {
     let interval = DurationNs(1_000_000);
-    let fields = Fields { packets: true, ce: true, retransmits_tx: true, flows: true, ..Fields::default() };
+    let measured = Measured { packets: true, ce: true, flows: true, ..Measured::BYTES };
+    let fields = Fields { rx: measured, tx: Measured { retransmits: true, ..measured } };
     let mut series = Series {
         host: host.to_owned(),
         boot_id: String::new(),

@@ -93,14 +93,14 @@ fn lines(kept: Kept, args: &WatchArgs, paper: Paper) -> Vec<String> {
     let time = Timestamp::from_nanosecond(span.end.0.into()).unwrap_or_default().strftime("%H:%M:%S").to_string();
     let name = clean(&name(&series));
     let rate = series.line_rate;
-    let measured = series.measured();
     let report = Report::of(series, args.device.threshold());
     let line = |direction: Direction| {
-        let sum: u64 = report.series.samples.iter().map(|sample| direction.of(sample).bytes).sum();
-        let average = BitsPerSecond(per_second(sum, measured));
+        let Some(average) = report.total(direction).mean else {
+            return format!("{time} {name} {:2} not measured", direction.name());
+        };
         let (peak, parts) = parts(&report.series, direction, columns(paper));
-        let bursts = match &report.found {
-            Ok(found) => found.iter().filter(|burst| burst.direction == direction).count().to_string() + " bursts",
+        let bursts = match report.found(direction) {
+            Ok(found) => format!("{} bursts", found.len()),
             Err(why) => why.to_string(),
         };
         let marks: String = parts.iter().map(|part| mark(*part, rate)).collect();

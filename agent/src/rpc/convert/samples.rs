@@ -1,27 +1,74 @@
 //! Samples of network devices, to the wire and back: columns there, samples here.
 
 use analysis::series::{
-    BitsPerSecond, Direction, DurationNs, Fields, Roce, Sample, Series, Sketch, Span, Traffic, UtcNs,
+    BitsPerSecond, Direction, DurationNs, Fields, Measured, Roce, Sample, Series, Sketch, Span, Traffic, UtcNs,
 };
 use proto::v1;
 
 use super::{Result, WireError, required};
 use crate::rpc::limits;
 
-/// A field's place.
-type Of = fn(&mut Fields) -> &mut bool;
+/// A field on the wire: the directions it tells of, and its place in what is measured there.
+struct Field {
+    wire: v1::SampleField,
+    directions: &'static [Direction],
+    of: fn(&mut Measured) -> &mut bool,
+}
 
-/// Which field is which on the wire.
-const FIELDS: [(v1::SampleField, Of); 8] = [
-    (v1::SampleField::Packets, |fields| &mut fields.packets),
-    (v1::SampleField::Ce, |fields| &mut fields.ce),
-    (v1::SampleField::RetransmitsTx, |fields| &mut fields.retransmits_tx),
-    (v1::SampleField::RetransmitsRx, |fields| &mut fields.retransmits_rx),
-    (v1::SampleField::Regions, |fields| &mut fields.regions),
-    (v1::SampleField::Flows, |fields| &mut fields.flows),
-    (v1::SampleField::Roce, |fields| &mut fields.roce),
-    (v1::SampleField::Napi, |fields| &mut fields.napi),
+const BOTH: &[Direction] = &Direction::ALL;
+
+/// Which field is which.
+const FIELDS: [Field; 9] = [
+    Field { wire: v1::SampleField::Bytes, directions: BOTH, of: |measured| &mut measured.bytes },
+    Field { wire: v1::SampleField::Packets, directions: BOTH, of: |measured| &mut measured.packets },
+    Field { wire: v1::SampleField::Ce, directions: BOTH, of: |measured| &mut measured.ce },
+    Field {
+        wire: v1::SampleField::RetransmitsTx,
+        directions: &[Direction::Tx],
+        of: |measured| &mut measured.retransmits,
+    },
+    Field {
+        wire: v1::SampleField::RetransmitsRx,
+        directions: &[Direction::Rx],
+        of: |measured| &mut measured.retransmits,
+    },
+    Field { wire: v1::SampleField::Regions, directions: BOTH, of: |measured| &mut measured.regions },
+    Field { wire: v1::SampleField::Flows, directions: BOTH, of: |measured| &mut measured.flows },
+    Field { wire: v1::SampleField::Roce, directions: BOTH, of: |measured| &mut measured.roce },
+    Field { wire: v1::SampleField::Napi, directions: &[Direction::Rx], of: |measured| &mut measured.napi },
 ];
+
+impl Field {
+    fn is_measured(&self, fields: &Fields, direction: Direction) -> bool {
+        self.directions.contains(&direction) && *(self.of)(&mut fields.of(direction).clone())
+    }
+
+    /// Whether the series tells of it: in at least one direction. Of bytes it need not.
+    fn is_told(&self, fields: &Fields) -> bool {
+        self.wire != v1::SampleField::Bytes && Direction::ALL.iter().any(|of| self.is_measured(fields, *of))
+    }
+
+    /// Whether this direction has to say that it is without.
+    fn is_missing(&self, fields: &Fields, direction: Direction) -> bool {
+        let expected = self.wire == v1::SampleField::Bytes || self.is_told(fields);
+        expected && self.directions.contains(&direction) && !self.is_measured(fields, direction)
+    }
+}
+
+/// What is measured, of the fields that a series tells of, and those that each direction is without.
+fn fields(told: &[i32], without: &[(Direction, Vec<i32>)]) -> Fields {
+    let mut fields = Fields::default();
+    for field in &FIELDS {
+        let wire = field.wire.into();
+        if field.wire != v1::SampleField::Bytes && !told.contains(&wire) {
+            continue;
+        }
+        for (direction, missing) in without.iter().filter(|(direction, _)| field.directions.contains(direction)) {
+            *(field.of)(fields.of_mut(*direction)) = !missing.contains(&wire);
+        }
+    }
+    fields
+}
 
 /// A column of whole numbers: its name, and its place on the wire and in a sample.
 struct Column<W, D> {
@@ -85,7 +132,7 @@ fn part_to_wire(series: &Series, samples: &[Sample], first: bool) -> v1::Samples
         _ => None,
     });
     let even = samples.iter().all(|sample| sample.length == series.interval);
-    let mut fields = series.fields;
+    let told = FIELDS.iter().filter(|field| field.is_told(&series.fields));
     let spans = series.covered.iter().filter(|_| first);
     v1::Samples {
         host: series.host.clone(),
@@ -94,19 +141,21 @@ fn part_to_wire(series: &Series, samples: &[Sample], first: bool) -> v1::Samples
         interval_ns: series.interval.0,
         line_rate_bps: series.line_rate.map(|rate| rate.0),
         clock_error_ns: series.clock_error.map(|error| error.0),
-        fields: FIELDS.iter().filter(|(_, of)| *of(&mut fields)).map(|(field, _)| (*field).into()).collect(),
+        fields: told.map(|field| field.wire.into()).collect(),
         first_ns: samples.first().map_or(0, |sample| sample.start.0),
         steps_ns: starts.collect(),
         lengths_ns: samples.iter().filter(|_| !even).map(|sample| sample.length.0).collect(),
-        rx: Some(columns(samples, Direction::Rx)),
-        tx: Some(columns(samples, Direction::Tx)),
+        rx: Some(columns(samples, &series.fields, Direction::Rx)),
+        tx: Some(columns(samples, &series.fields, Direction::Tx)),
         covered: spans.map(|span| v1::MeasuredSpan { start_ns: span.start.0, end_ns: span.end.0 }).collect(),
         lost: if first { series.lost } else { 0 },
     }
 }
 
-fn columns(samples: &[Sample], direction: Direction) -> v1::SampleColumns {
-    let mut wire = v1::SampleColumns::default();
+fn columns(samples: &[Sample], fields: &Fields, direction: Direction) -> v1::SampleColumns {
+    let without = FIELDS.iter().filter(|field| field.is_missing(fields, direction));
+    let mut wire =
+        v1::SampleColumns { without: without.map(|field| field.wire.into()).collect(), ..Default::default() };
     let mut traffic: Vec<Traffic> = samples.iter().map(|sample| *direction.of(sample)).collect();
     for column in &WIDE {
         *(column.wire)(&mut wire) = shortened(traffic.iter_mut().map(|traffic| *(column.domain)(traffic)));
@@ -128,8 +177,9 @@ fn shortened<T: PartialEq + Default>(values: impl Iterator<Item = T>) -> Vec<T> 
 
 /// A part of a series.
 pub(crate) fn series_from_wire(wire: v1::Samples) -> Result<Series> {
-    let rx = traffic(required("rx", wire.rx)?)?;
-    let tx = traffic(required("tx", wire.tx)?)?;
+    let (mut rx, mut tx) = (required("rx", wire.rx)?, required("tx", wire.tx)?);
+    let without = [(Direction::Rx, std::mem::take(&mut rx.without)), (Direction::Tx, std::mem::take(&mut tx.without))];
+    let (rx, tx) = (traffic(rx)?, traffic(tx)?);
     let count = rx.len().max(tx.len());
     let mut start = UtcNs(wire.first_ns);
     let starts = [0].into_iter().chain(wire.steps_ns).map(|step| {
@@ -146,10 +196,6 @@ pub(crate) fn series_from_wire(wire: v1::Samples) -> Result<Series> {
     if samples.len() != count {
         return Err(WireError::OutOfRange("steps_ns"));
     }
-    let mut fields = Fields::default();
-    for (field, of) in FIELDS {
-        *of(&mut fields) = wire.fields.contains(&field.into());
-    }
     let span = |span: &v1::MeasuredSpan| Span { start: UtcNs(span.start_ns), end: UtcNs(span.end_ns) };
     Ok(Series {
         host: wire.host,
@@ -160,7 +206,7 @@ pub(crate) fn series_from_wire(wire: v1::Samples) -> Result<Series> {
         interval: DurationNs(wire.interval_ns),
         line_rate: wire.line_rate_bps.map(BitsPerSecond),
         clock_error: wire.clock_error_ns.map(DurationNs),
-        fields,
+        fields: fields(&wire.fields, &without),
         samples,
         covered: wire.covered.iter().map(span).collect(),
         lost: wire.lost,
@@ -232,7 +278,7 @@ mod tests {
             interval: DurationNs(1_000_000),
             line_rate: Some(BitsPerSecond(100_000_000_000)),
             clock_error: Some(DurationNs(12_345)),
-            fields: Fields { packets: true, ce: true, roce: true, ..Fields::default() },
+            fields: Fields::both(Measured { packets: true, ce: true, roce: true, ..Measured::BYTES }),
             samples,
             covered: vec![Span { start: UtcNs(5), end: UtcNs(9) }, Span { start: UtcNs(12), end: UtcNs(i64::MAX) }],
             lost: 4,
@@ -263,8 +309,15 @@ mod tests {
         let many = (0..=limits::SAMPLES_PER_MESSAGE as i64).map(|at| sample(at, 1_000_000)).collect();
         check(&series(many), 2);
         let mut bare = series(vec![sample(1, 1_000_000)]);
-        (bare.line_rate, bare.clock_error, bare.fields) = (None, None, Fields::default());
+        (bare.line_rate, bare.clock_error, bare.fields) = (None, None, Fields::both(Measured::BYTES));
         check(&bare, 1);
+        for measured in [Measured::BYTES, Measured { ce: true, retransmits: true, flows: true, ..Measured::NOTHING }] {
+            bare.fields = Fields { tx: measured, ..Fields::default() };
+            check(&bare, 1);
+            bare.fields =
+                Fields { rx: Measured { napi: true, ..measured }, tx: Measured { packets: true, ..measured } };
+            check(&bare, 1);
+        }
     }
 
     #[test]

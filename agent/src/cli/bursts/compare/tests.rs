@@ -54,7 +54,7 @@ fn either_direction_can_be_compared() {
 #[test]
 fn what_stands_in_the_way_is_told_with_what_to_do() {
     type Change = fn(&mut Vec<Series>);
-    let rows: [(Change, &str, &str); 6] = [
+    let rows: [(Change, &str, &str); 7] = [
         (|all| all.truncate(1), "", "only eth0 on host7"),
         (|all| all[1].line_rate = None, "", "eth0 on host8: the line rate is not known. Give it by hand: --line-rate"),
         (|all| all[1].clock_error = None, "", "--clock-error"),
@@ -69,6 +69,11 @@ fn what_stands_in_the_way_is_told_with_what_to_do() {
             "eth0 on host8 has samples of 10 ms: give --bin 10ms",
         ),
         (|all| all[1].covered.clear(), "", "no time was measured"),
+        (
+            |all| all[1].fields.rx.bytes = false,
+            "",
+            "eth0 on host8: rx bytes were not measured. Leave it out, or look the other way: --direction tx",
+        ),
     ];
     for (change, words, says) in rows {
         let mut group = two();

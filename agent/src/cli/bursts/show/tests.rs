@@ -2,7 +2,7 @@
 
 use analysis::counter_samples::Column;
 use analysis::counter_series::When;
-use analysis::series::{BitsPerSecond, Sample, Span, Traffic, UtcNs};
+use analysis::series::{BitsPerSecond, Fields, Measured, Sample, Span, Traffic, UtcNs};
 use clap::{Args as _, FromArgMatches as _};
 use proptest::prelude::*;
 
@@ -160,11 +160,59 @@ fn a_picture_has_its_title_its_axes_and_a_mark_for_each_burst() {
 }
 
 #[test]
+fn polls_out_of_budget_are_marked_below_what_was_received() {
+    let mut busy = series("host7", RX, TX);
+    busy.fields.rx.napi = true;
+    assert!(!picture(busy.clone(), "").contains("out of budget"), "there was none");
+    for at in [1, 2, 4] {
+        busy.samples[at].rx.napi_exhausted = 2;
+    }
+    let text = picture(busy.clone(), "");
+    assert!(text.contains("6 polls out of budget"));
+    // Each sample has as many columns as fit; one more rectangle is the legend's.
+    let columns = 1100 / 19;
+    assert_eq!(text.matches("opacity=\"1\" fill=\"#AA3377\"").count(), 3 * columns + 1);
+    busy.fields.rx.napi = false;
+    assert!(!picture(busy, "").contains("out of budget"), "not measured");
+}
+
+#[test]
 fn bands_that_are_not_measured_are_not_drawn() {
     let mut plain = series("host7", RX, TX);
-    plain.fields = Default::default();
+    plain.fields = Fields::both(Measured::BYTES);
     let text = picture(plain, "");
     assert!(!text.contains("marked") && !text.contains("retransmitted") && text.contains("time since"));
+}
+
+/// As of a file of the public data set that lacks what was received, but not what of it was marked.
+#[test]
+fn a_direction_that_was_not_measured_is_never_zero() {
+    let mut half = series("host7", RX, "#..##..............");
+    half.fields.rx = Measured { ce: true, ..Measured::NOTHING };
+    let text = shown(half.clone(), "--plot", Paper::PLAIN);
+    for line in [
+        "rx         bytes not measured, ECN 360 kB",
+        "bursts rx  cannot tell: rx bytes were not measured",
+        "bursts tx  2 in 3 ms (16.7 % of the time)",
+        "rx: bytes were not measured",
+        "tx in Gbit/s: █ mean, ░ peak, ^ burst, ? not measured",
+    ] {
+        assert!(text.lines().any(|found| found == line), "{line}\nin\n{text}");
+    }
+    let found = json(half.clone(), "");
+    assert_eq!(found["rx"], serde_json::json!({"ce_bytes": 360_000, "cannot_tell": "rx bytes were not measured"}));
+    assert_eq!((found["bursts"].as_array().unwrap().len(), &found["tx"]["bursts"]), (2, &2.into()));
+    assert!(found.get("cannot_tell").is_none(), "tx can be told");
+    let drawn = picture(half.clone(), "");
+    assert!(drawn.contains("2 bursts (rx bytes were not measured, 2 tx)"), "{drawn}");
+    assert!(drawn.contains(">\nrx bytes were not measured") && drawn.contains("marked ECN CE"), "{drawn}");
+    half.fields.rx = Measured::NOTHING;
+    assert!(shown(half.clone(), "", Paper::PLAIN).contains("\nrx         not measured\n"));
+    half.fields.tx = Measured::NOTHING;
+    let found = json(half.clone(), "");
+    assert_eq!(found["cannot_tell"], "rx bytes were not measured, tx bytes were not measured");
+    assert!(found.get("bursts").is_none());
+    assert!(picture(half, "").contains("tx bytes were not measured"));
 }
 
 #[test]

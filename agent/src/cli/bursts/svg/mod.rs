@@ -44,6 +44,7 @@ const GRID: RGBColor = RGBColor(225, 225, 225);
 const LANE_GROUND: RGBColor = RGBColor(243, 243, 243);
 const UNMEASURED: RGBColor = RGBColor(200, 200, 200);
 const BURST: RGBColor = RGBColor(204, 51, 17);
+const EXHAUSTED: RGBColor = RGBColor(170, 51, 119);
 const RX: RGBColor = RGBColor(0, 119, 187);
 const TX: RGBColor = RGBColor(0, 135, 110);
 

@@ -1,7 +1,6 @@
 //! The picture of one device: utilisation each way, bursts, what was marked and sent again, and pause.
 
-use analysis::burst::Burst;
-use analysis::series::{BitsPerSecond, Direction, Span};
+use analysis::series::{BitsPerSecond, Direction, Measured, Span};
 use analysis::utilisation::{Bin, bins};
 use plotters::prelude::{AreaSeries, Color as _, DashedLineSeries, LineSeries, ShapeStyle};
 
@@ -10,8 +9,8 @@ use super::super::report::Report;
 use super::super::{format, plot, show};
 use super::pause::draw_pause;
 use super::{
-    ABOVE, Area, BELOW, BINS_MAX, BURST, Drawn, FAINT, HEADING, Meaning, RX, TEXT, TX, TimeAxis, UNMEASURED, chart,
-    colour, heading, mark, picture as draw, shade, steps, unmeasured, write,
+    ABOVE, Area, BELOW, BINS_MAX, BURST, Drawn, EXHAUSTED, FAINT, HEADING, Meaning, RX, TEXT, TX, TimeAxis, UNMEASURED,
+    chart, colour, heading, mark, picture as draw, shade, steps, unmeasured, write,
 };
 use crate::config::limits;
 
@@ -24,22 +23,25 @@ pub(super) const LEFT: u32 = 80;
 /// Pixels of a band.
 const LOW: u32 = 120;
 
-/// A band below the rates: its name, in which directions it is measured, and its bytes.
+/// Pixels below the chart of rx, where polls that used up their budget are marked.
+const POLLS: u32 = ABOVE;
+
+/// A band below the rates: its name, whether a direction has it, and its bytes.
 struct Band {
     label: fn(&Report) -> &'static str,
-    is_measured: fn(&Report, Direction) -> bool,
-    bytes: fn(&Bin) -> f64,
+    is_measured: fn(&Measured) -> bool,
+    bytes: fn(&Bin) -> Option<f64>,
 }
 
 /// Each is left out where the source does not measure it.
 const BANDS: [Band; 2] = [
-    Band { label: |_| "marked ECN CE", is_measured: |report, _| report.series.fields.ce, bytes: |bin| bin.ce_bytes },
+    Band { label: |_| "marked ECN CE", is_measured: |measured| measured.ce, bytes: |bin| bin.ce_bytes },
     Band {
-        label: |report| match report.series.fields.retransmits_rx {
+        label: |report| match report.series.fields.rx.retransmits {
             true => "retransmitted (rx: suspected)",
             false => "retransmitted",
         },
-        is_measured: |report, direction| report.series.fields.retransmits(direction),
+        is_measured: |measured| measured.retransmits,
         bytes: |bin| bin.retransmit_bytes,
     },
 ];
@@ -54,13 +56,15 @@ pub(in super::super) fn picture(report: &Report) -> anyhow::Result<String> {
         anyhow::bail!("{}: no time was measured, there is nothing to draw", super::super::load::name(&report.series));
     };
     let axis = TimeAxis::new(window, report.series.interval, LEFT);
-    let measured = |band: &&Band| Direction::ALL.iter().any(|direction| (band.is_measured)(report, *direction));
+    let fields = &report.series.fields;
+    let measured = |band: &&Band| Direction::ALL.iter().any(|direction| (band.is_measured)(fields.of(*direction)));
     let bands: Vec<&Band> = BANDS.iter().filter(measured).collect();
     let paused: Vec<(&Pause, Direction)> =
         report.pause.iter().flat_map(|pause| pause.directions().iter().map(move |of| (pause, *of))).collect();
     let parts = if report.has_traffic() { Direction::ALL.len() + bands.len() } else { 0 } + paused.len();
     anyhow::ensure!(parts > 0, "{}: neither traffic nor pause was sampled", super::super::load::name(&report.series));
-    let rates = if report.has_traffic() { 2 * TALL } else { 0 };
+    let rates: u32 = Direction::ALL.iter().map(|direction| height(report, *direction).iter().sum::<u32>()).sum();
+    let rates = if report.has_traffic() { rates } else { 0 };
     let low =
         LOW * u32::try_from(if report.has_traffic() { bands.len() } else { 0 } + paused.len()).unwrap_or_default();
     draw(HEADING + rates + low + BELOW, |root| {
@@ -79,7 +83,7 @@ pub(in super::super) fn picture(report: &Report) -> anyhow::Result<String> {
         if report.has_traffic() {
             let all = Direction::ALL.map(|direction| (direction, bins(&report.series, direction, window, count)));
             for (direction, bins) in &all {
-                let (area, last) = part(TALL);
+                let (area, last) = part(height(report, *direction).iter().sum());
                 draw_rates(&area, &axis, report, *direction, bins, last)?;
             }
             for band in &bands {
@@ -95,20 +99,33 @@ pub(in super::super) fn picture(report: &Report) -> anyhow::Result<String> {
     })
 }
 
+/// Polls that used up their budget: marked where there were any, as they are told.
+fn exhausted(report: &Report, direction: Direction) -> u64 {
+    report.total(direction).napi_exhausted.unwrap_or_default()
+}
+
+/// Pixels of one direction: of its rates, which are not drawn where they were not measured, and of the marks below.
+fn height(report: &Report, direction: Direction) -> [u32; 2] {
+    let rates = if report.series.fields.of(direction).bytes { TALL } else { LOW };
+    [rates, if exhausted(report, direction) > 0 { POLLS } else { 0 }]
+}
+
 /// What was measured, and how many bursts there are.
 fn below(report: &Report) -> String {
     if !report.has_traffic() {
         return format!("measured {}", show::measured(report));
     }
-    let bursts = match &report.found {
-        Err(why) => format!("bursts: cannot tell, {why}"),
-        Ok(found) if found.len() > limits::PICTURE_MARKS => {
-            format!("{} bursts, of which the {} longest are marked", found.len(), limits::PICTURE_MARKS)
+    let count = |direction: Direction| match report.found(direction) {
+        Ok(bursts) => format!("{} {}", bursts.len(), direction.name()),
+        Err(why) => why.to_string(),
+    };
+    let all: usize = Direction::ALL.iter().map(|direction| report.bursts(*direction).len()).sum();
+    let bursts = match report.cannot_tell() {
+        Some(why) => format!("bursts: cannot tell, {why}"),
+        None if all > limits::PICTURE_MARKS => {
+            format!("{all} bursts, of which the {} longest are marked", limits::PICTURE_MARKS)
         }
-        Ok(found) => {
-            let [rx, tx] = Direction::ALL.map(|direction| report.bursts(direction).count());
-            format!("{} bursts ({rx} rx, {tx} tx)", found.len())
-        }
+        None => format!("{all} bursts ({})", Direction::ALL.map(count).join(", ")),
     };
     format!("{bursts}; measured {}", show::measured(report))
 }
@@ -129,6 +146,11 @@ fn legend(report: &Report) -> Vec<Meaning> {
     if let Some(rate) = report.series.line_rate {
         legend.push(Meaning::new(format!("line rate {}", format::rate(rate)), FAINT, 1.0));
     }
+    match exhausted(report, Direction::Rx) {
+        0 => {}
+        1 => legend.push(Meaning::new("1 poll out of budget", EXHAUSTED, 1.0)),
+        polls => legend.push(Meaning::new(format!("{polls} polls out of budget"), EXHAUSTED, 1.0)),
+    }
     legend.push(Meaning::new("not measured", UNMEASURED, 1.0));
     legend
 }
@@ -145,9 +167,20 @@ fn draw_rates(
     let peak = bins.iter().filter_map(|bin| bin.peak).max().unwrap_or(BitsPerSecond(0));
     let top = plot::top(report.series.line_rate, peak);
     let (size, unit) = format::rate_unit(top);
+    let [_, polls] = height(report, direction);
+    let (area, below) = &area.split_vertically(area.dim_in_pixel().1 - polls);
     // A little room, so that a line at the upper end is not half cut off.
     let mut chart = chart(area, axis, &format!("{} [{unit}]", direction.name()), top / size * 1.04, last)?;
+    if polls > 0 {
+        let polls: Vec<Span> = bins.iter().filter(|bin| bin.napi_exhausted).map(|bin| bin.span).collect();
+        mark(below, &chart, axis, &polls, EXHAUSTED)?;
+    }
     let bursts = marked(report, direction);
+    if !report.series.fields.of(direction).bytes {
+        shade(&mut chart, axis, &[axis.window], UNMEASURED, 1.0)?;
+        let what = format!("{} bytes were not measured", direction.name());
+        return write(area, &what, (LEFT as i32 + 8, ABOVE as i32 + 2), 15.0, TEXT);
+    }
     shade(&mut chart, axis, &unmeasured(axis.window, &report.series.covered), UNMEASURED, 1.0)?;
     shade(&mut chart, axis, &bursts, BURST, 0.13)?;
     let colour = colour(direction);
@@ -171,10 +204,10 @@ fn draw_rates(
 
 /// The bursts that are marked: the longest, as many as may be.
 fn marked(report: &Report, direction: Direction) -> Vec<Span> {
-    let mut bursts: Vec<&Burst> = report.found.iter().flatten().collect();
+    let mut bursts = report.all_bursts();
     bursts.sort_by_key(|burst| std::cmp::Reverse(burst.length));
     let longest = bursts.into_iter().take(limits::PICTURE_MARKS);
-    longest.filter(|burst| burst.direction == direction).map(Burst::span).collect()
+    longest.filter(|burst| burst.direction == direction).map(|burst| burst.span()).collect()
 }
 
 fn draw_band(
@@ -185,8 +218,8 @@ fn draw_band(
     all: &[(Direction, Vec<Bin>)],
     last: bool,
 ) -> Drawn {
-    let rate = |bin: &Bin| (bin.measured.0 > 0).then(|| (band.bytes)(bin) * 8.0 / bin.measured.seconds());
-    let measured = all.iter().filter(|(direction, _)| (band.is_measured)(report, *direction));
+    let rate = |bin: &Bin| bin.rate((band.bytes)(bin));
+    let measured = all.iter().filter(|(direction, _)| (band.is_measured)(report.series.fields.of(*direction)));
     let peak = measured.clone().flat_map(|(_, bins)| bins.iter().filter_map(rate)).fold(0.0, f64::max);
     let top = plot::top(None, BitsPerSecond(peak.ceil() as u64));
     let (size, unit) = format::rate_unit(top);
