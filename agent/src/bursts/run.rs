@@ -8,6 +8,7 @@ use anyhow::{Context as _, bail};
 use super::clock::{Clocks, Placing};
 use super::device::{Device, Origin};
 use super::drain::Piece;
+use super::placed::Regularity;
 use super::sessions::Host;
 use crate::config::limits;
 use crate::kernel::sampler::Options;
@@ -43,6 +44,8 @@ pub(crate) struct Outcome {
     pub(crate) ended: Ended,
     /// By how much the wall clock was set meanwhile, in nanoseconds.
     pub(crate) step_ns: Option<i64>,
+    /// How regular the ticks were; `None` where the clock told buckets apart.
+    pub(crate) ticks: Option<Regularity>,
 }
 
 /// Why a run ended.
@@ -109,7 +112,8 @@ pub(crate) fn run(
         (true, true) => Ended::Vanished,
         (true, false) => Ended::Stopped,
     };
-    Ok(Outcome { series: device.series(&all, &window), ended, step_ns: window.step_ns })
+    let ticks = all.placed.regularity(all.range.start, all.range.end);
+    Ok(Outcome { series: device.series(&all, &window), ended, step_ns: window.step_ns, ticks })
 }
 
 /// Waits until shortly before the start; whether to go on.
