@@ -18,6 +18,8 @@ pub mod direction {
 pub mod constant {
     /// `u64`: nanoseconds of a bucket.
     pub const INTERVAL: &str = "INTERVAL";
+    /// `u32`: 1 where a tick tells buckets apart instead of the clock.
+    pub const TICKED: &str = "TICKED";
     /// `u32`: slots of a ring, a power of two.
     pub const SLOTS: &str = "SLOTS";
     /// `u32`: CPUs that have a ring.

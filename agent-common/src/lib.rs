@@ -13,4 +13,5 @@ pub mod hook;
 pub mod record;
 pub mod retransmission;
 pub mod settings;
+pub mod tick;
 pub mod verb;

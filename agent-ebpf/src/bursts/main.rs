@@ -4,7 +4,8 @@
 //! were not there. `maps` owns the buckets, `parse` and `walk` read headers, `tcp` and `roce` tell what was sent again.
 //! Where the configuration asks for it, a third one stands in for the one of what is sent: it marks what TCP sends again.
 //! A program of its own, so that whoever lists programs sees that packets are changed. And one program on a tracepoint
-//! counts what the kernel says of what TCP sends again; another sees where the host does not keep up (`napi`).
+//! counts what the kernel says of what TCP sends again; another sees where the host does not keep up (`napi`). `tick` is
+//! run once, where a timer is to tell the time instead of the clock.
 #![cfg_attr(target_arch = "bpf", no_std, no_main)]
 #![cfg_attr(target_arch = "bpf", feature(asm_experimental_arch))]
 #![cfg_attr(target_arch = "bpf", expect(unsafe_code, reason = "maps and helpers of the kernel are raw pointers"))]
@@ -33,6 +34,8 @@ mod roce;
 #[cfg(target_arch = "bpf")]
 mod tcp;
 #[cfg(target_arch = "bpf")]
+mod tick;
+#[cfg(target_arch = "bpf")]
 mod walk;
 
 #[cfg(target_arch = "bpf")]
@@ -44,7 +47,7 @@ mod programs {
 
     use super::count::count;
     use super::napi;
-    use super::retransmissions;
+    use super::{retransmissions, tick};
 
     /// What comes in: after the driver and GRO, before anything else of the network stack.
     #[classifier]
@@ -66,6 +69,12 @@ mod programs {
     pub(crate) fn fs_sampler_mark(ctx: TcContext) -> i32 {
         count(ctx.skb.skb, direction::TX, true);
         TC_ACT_UNSPEC
+    }
+
+    /// Sets the tick for the first time. Run once, on no packet.
+    #[classifier]
+    pub(crate) fn fs_sampler_tick(_ctx: TcContext) -> i32 {
+        tick::start() as i32
     }
 
     /// TCP has sent something again, or has tried to.

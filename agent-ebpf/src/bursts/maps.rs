@@ -6,6 +6,7 @@ use agent_common::bucket::{
     Bucket, ETHERNET_HEADER, NO_SEQUENCE, QUEUE_PAIRS as QUEUE_PAIRS_SEEN, SLOTS as DEFAULT_SLOTS, Totals, place,
 };
 use agent_common::settings::UNKNOWN;
+use agent_common::tick::{Tick, Ticking};
 use aya_ebpf::Global;
 use aya_ebpf::bindings::BPF_F_MMAPABLE;
 use aya_ebpf::helpers::generated::bpf_ktime_get_ns;
@@ -19,6 +20,8 @@ use super::walk::Walk;
 // verifier knows their values, and drops what they switch off.
 #[unsafe(no_mangle)]
 static INTERVAL: Global<u64> = Global::new(1_000_000);
+#[unsafe(no_mangle)]
+static TICKED: Global<u32> = Global::new(0);
 #[unsafe(no_mangle)]
 static SLOTS: Global<u32> = Global::new(DEFAULT_SLOTS);
 #[unsafe(no_mangle)]
@@ -58,6 +61,12 @@ static RINGS: Array<Bucket> = Array::with_max_entries(1, BPF_F_MMAPABLE);
 /// The totals: direction by direction, CPU by CPU. Mapped by the reader.
 #[map]
 static TOTALS: Array<Totals> = Array::with_max_entries(1, BPF_F_MMAPABLE);
+/// When buckets began, slot by slot, where a tick tells them apart. Mapped by the reader.
+#[map]
+static TICKS: Array<Tick> = Array::with_max_entries(1, BPF_F_MMAPABLE);
+/// The tick's own state. Mapped by the reader.
+#[map]
+static TICKING: Array<Ticking> = Array::with_max_entries(1, BPF_F_MMAPABLE);
 /// Each CPU's walk through a packet.
 #[map]
 static WALK: PerCpuArray<Walk> = PerCpuArray::with_max_entries(1, 0);
@@ -164,9 +173,7 @@ pub(crate) fn bucket(direction: u32, cpu: u32, totals: *mut Totals) -> Option<*m
     if cpu >= rings {
         return None;
     }
-    // SAFETY: the helper has no conditions.
-    let now = unsafe { bpf_ktime_get_ns() };
-    let sequence = now.checked_div(INTERVAL.load())?;
+    let sequence = now()?;
     let bucket = RINGS.get_ptr_mut(place(direction, cpu, rings, sequence, SLOTS.load()))?;
     // SAFETY: the map gave the pointers, and only this CPU writes to them, one program at a time.
     unsafe {
@@ -176,6 +183,45 @@ pub(crate) fn bucket(direction: u32, cpu: u32, totals: *mut Totals) -> Option<*m
         }
     }
     Some(bucket)
+}
+
+/// The number of the bucket of now.
+#[inline(always)]
+fn now() -> Option<u64> {
+    if TICKED.load() != 0 {
+        let ticking = TICKING.get_ptr(0)?;
+        // SAFETY: the map gave the pointer; the tick writes the word at once.
+        return Some(unsafe { (&raw const (*ticking).current).read_volatile() });
+    }
+    // SAFETY: the helper has no conditions.
+    unsafe { bpf_ktime_get_ns() }.checked_div(INTERVAL.load())
+}
+
+/// Begins the bucket of a time; how long it is to the next one's.
+///
+/// The tick is the only writer. Packets see the new number after its beginning can be read.
+#[inline(always)]
+pub(crate) fn begin(now: u64) -> u64 {
+    let interval = INTERVAL.load();
+    let Some(sequence) = now.checked_div(interval) else { return 0 };
+    let Some(ticking) = TICKING.get_ptr_mut(0) else { return interval };
+    let Some(tick) = TICKS.get_ptr_mut(sequence as u32 & (SLOTS.load() - 1)) else { return interval };
+    // SAFETY: the maps gave the pointers.
+    unsafe {
+        let words = tick.cast::<u64>();
+        exchange(words, NO_SEQUENCE);
+        words.add(1).write_volatile(now);
+        exchange(words, sequence);
+        let before = (*ticking).current;
+        if before != NO_SEQUENCE {
+            (*ticking).missed += sequence.saturating_sub(before + 1);
+            (*ticking).longest_ns = (*ticking).longest_ns.max(now - (*ticking).start_ns);
+        }
+        (*ticking).ticks += 1;
+        (*ticking).start_ns = now;
+        exchange(ticking.cast(), sequence);
+    }
+    (sequence + 1) * interval - now
 }
 
 /// Gives a bucket a new number and nothing in it.

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use agent_common::bucket::Totals;
+use agent_common::tick::Ticking;
 use analysis::series::{BitsPerSecond, DurationNs, Fields, Measured, Sample, Series, Span};
 
 use super::clock::Window;
@@ -46,6 +47,14 @@ impl Buckets for Rings {
 
     fn read(&self, direction: u32, ring: u32, sequence: u64) -> Slot {
         self.read(direction, ring, sequence)
+    }
+
+    fn ticking(&self) -> Option<Ticking> {
+        self.ticking()
+    }
+
+    fn tick(&self, sequence: u64) -> Option<u64> {
+        self.tick(sequence)
     }
 }
 
@@ -152,6 +161,11 @@ impl Device {
         self.attached.stands()
     }
 
+    /// What the tick says of itself, where one tells its buckets apart.
+    pub(crate) fn ticking(&self) -> Option<Ticking> {
+        self.attached.rings().ticking()
+    }
+
     /// How long may pass between two looks: a quarter of the ring.
     pub(crate) fn pace(&self) -> DurationNs {
         let rings = self.attached.rings();
@@ -166,11 +180,11 @@ impl Device {
     /// A piece as a series, placed by how its window lies on UTC.
     pub(crate) fn series(&self, piece: &Piece, window: &Window) -> Series {
         let interval = self.frame.interval;
-        let start = |sequence: u64| window.offset.utc(sequence.saturating_mul(interval.0));
+        let start = |sequence: u64| window.offset.utc(piece.placed.start_ns(sequence, interval));
         let span = |run: Range<u64>| Span { start: start(run.start), end: start(run.end) };
         let sample = |folded: &super::drain::Folded| Sample {
             start: start(folded.sequence),
-            length: interval,
+            length: piece.placed.length(folded.sequence, interval),
             rx: folded.rx,
             tx: folded.tx,
         };

@@ -3,8 +3,10 @@
 use std::ops::Range;
 
 use agent_common::bucket::{Bucket, direction};
+use agent_common::tick::{Tick, Ticking};
 use analysis::series::{DurationNs, Roce, Sketch, Traffic};
 
+use super::placed::Placed;
 use crate::kernel::sampler::Slot;
 
 /// How long a bucket must be over before it is read: whoever counted into it last may have been held up in between.
@@ -12,6 +14,9 @@ const GUARD_NS: u64 = 10_000_000;
 
 /// Slots at the far end of a ring that are left alone: the writers take them over while they would be read.
 const MARGIN: u64 = 4;
+
+/// How long a bucket may be before its counters of 32 bits may have run over: at 400 Gbit/s, after 86 ms.
+const LONGEST: DurationNs = DurationNs(80_000_000);
 
 /// Rings of buckets: one for each direction and CPU, all of the same length.
 pub(crate) trait Buckets {
@@ -26,6 +31,16 @@ pub(crate) trait Buckets {
 
     /// What stands in the slot of bucket `sequence` ([`direction`], ring from 0).
     fn read(&self, direction: u32, ring: u32, sequence: u64) -> Slot;
+
+    /// What the tick says of itself, where one tells buckets apart.
+    fn ticking(&self) -> Option<Ticking> {
+        None
+    }
+
+    /// When bucket `sequence` began by its tick; `None` if it had none, or that is forgotten.
+    fn tick(&self, _sequence: u64) -> Option<u64> {
+        None
+    }
 }
 
 /// What passed in one bucket, all CPUs together.
@@ -48,6 +63,8 @@ pub(crate) struct Piece {
     pub(crate) samples: Vec<Folded>,
     /// Buckets of which at least one CPU's part was overwritten: runs by rising number.
     pub(crate) lost: Vec<Range<u64>>,
+    /// When they began.
+    pub(crate) placed: Placed,
 }
 
 impl Piece {
@@ -83,6 +100,7 @@ impl Piece {
         }
         self.samples.extend(more.samples.into_iter().filter(|sample| within.contains(&sample.sequence)));
         more.lost.iter().for_each(|run| self.lose(clip(run)));
+        self.placed.extend(more.placed);
     }
 
     /// Takes all of it for lost.
@@ -125,12 +143,16 @@ impl Drain {
     pub(crate) fn read(&mut self, rings: &(impl Buckets + ?Sized), now: impl Fn() -> u64) -> Piece {
         let interval = rings.interval();
         let begun = now();
-        let end = readable(interval, begun);
+        let end = match rings.ticking() {
+            None => readable(interval, begun),
+            Some(ticking) => ticked_until(rings, self.next, ticking.current, begun),
+        };
         if end <= self.next {
             return Piece { range: self.next..self.next, ..Piece::default() };
         }
         let mut piece = Piece { range: self.next..end, ..Piece::default() };
         let first = kept(rings, begun).clamp(self.next, end);
+        piece.placed = placed(rings, first..=end);
         let mut fold = Fold::new(first..end);
         for way in 0..direction::COUNT {
             for ring in 0..rings.count() {
@@ -143,7 +165,7 @@ impl Drain {
         // be one that is being cleared.
         let sure = kept(rings, now()).clamp(first, end);
         piece.lose(self.next..sure);
-        fold.finish(sure, &mut piece);
+        fold.finish(sure, interval, &mut piece);
         self.next = end;
         piece
     }
@@ -159,6 +181,21 @@ fn number(interval: DurationNs, now_ns: u64) -> u64 {
 fn readable(interval: DurationNs, now_ns: u64) -> u64 {
     let current = number(interval, now_ns);
     number(interval, now_ns.saturating_sub(GUARD_NS)).min(current.saturating_sub(1))
+}
+
+/// The same where a tick tells buckets apart: a bucket is over since the tick of the next one, whenever that came.
+fn ticked_until(rings: &(impl Buckets + ?Sized), next: u64, current: u64, now_ns: u64) -> u64 {
+    let until = now_ns.saturating_sub(GUARD_NS);
+    let latest = number(rings.interval(), until).min(current);
+    let earliest = kept(rings, now_ns).max(next);
+    let is_over = |sequence: &u64| rings.tick(*sequence).is_some_and(|start_ns| start_ns <= until);
+    (earliest..=latest).rev().find(is_over).unwrap_or(next)
+}
+
+/// The ticks of these buckets, and of the one after them.
+fn placed(rings: &(impl Buckets + ?Sized), range: std::ops::RangeInclusive<u64>) -> Placed {
+    let tick = |sequence| rings.tick(sequence).map(|start_ns| Tick { sequence, start_ns });
+    Placed::new(range.filter_map(tick).collect())
 }
 
 /// The first bucket that no writer can have taken over yet.
@@ -199,9 +236,10 @@ impl Fold {
         }
     }
 
-    fn finish(self, sure: u64, piece: &mut Piece) {
+    fn finish(self, sure: u64, interval: DurationNs, piece: &mut Piece) {
         for (sequence, part) in (self.first..).zip(self.buckets).filter(|(sequence, _)| *sequence >= sure) {
-            if part.lost {
+            let too_long = piece.placed.length(sequence, interval) > LONGEST;
+            if part.lost || part.any && too_long {
                 piece.lose(sequence..sequence + 1);
             } else if part.any {
                 piece.samples.push(Folded { sequence, rx: part.rx, tx: part.tx });
@@ -232,3 +270,5 @@ fn add(traffic: &mut Traffic, bucket: &Bucket) {
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod ticked;

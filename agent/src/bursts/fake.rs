@@ -15,6 +15,7 @@ use anyhow::bail;
 use super::device::Attached;
 use super::drain::Buckets;
 use super::recorder::{DiskSettings, Recorder, Settings};
+use super::runs::Runs;
 use super::sessions::{DeviceState, Host, Read, State, Update};
 use super::state::{Bursts, Retraced};
 use crate::host::links::Link;
@@ -174,7 +175,11 @@ pub(crate) fn update(netdevs: &[String], now: UtcNs) -> Update {
     Update {
         devices: Some(netdevs.iter().map(state).collect()),
         reads: netdevs.iter().map(read).collect(),
-        runs: Some(ProgramAccount { run_count: 10, run_time_ns: 1_000, recursion_misses: 0 }),
+        runs: Some(Runs {
+            programs: ProgramAccount { run_count: 10, run_time_ns: 1_000, recursion_misses: 0 },
+            ticks: 2000,
+            missed: 3,
+        }),
         took: Duration::from_micros(50),
         ..Update::default()
     }

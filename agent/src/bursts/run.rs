@@ -8,6 +8,7 @@ use anyhow::{Context as _, bail};
 use super::clock::{Clocks, Placing};
 use super::device::{Device, Origin};
 use super::drain::Piece;
+use super::placed::Regularity;
 use super::sessions::Host;
 use crate::config::limits;
 use crate::kernel::sampler::Options;
@@ -43,6 +44,8 @@ pub(crate) struct Outcome {
     pub(crate) ended: Ended,
     /// By how much the wall clock was set meanwhile, in nanoseconds.
     pub(crate) step_ns: Option<i64>,
+    /// How regular the ticks were; `None` where the clock told buckets apart.
+    pub(crate) ticks: Option<Regularity>,
 }
 
 /// Why a run ended.
@@ -114,7 +117,8 @@ pub(crate) fn run(
         (true, true) => Ended::Vanished,
         (true, false) => Ended::Stopped,
     };
-    Ok(Outcome { series: device.series(&all, &window), ended, step_ns: window.step_ns })
+    let ticks = all.placed.regularity(all.range.start, all.range.end);
+    Ok(Outcome { series: device.series(&all, &window), ended, step_ns: window.step_ns, ticks })
 }
 
 /// Waits until shortly before the start; whether to go on.
@@ -149,7 +153,7 @@ mod tests {
     use super::super::clock::HostClocks;
     use super::super::fake::{FakeHost, link};
     use super::*;
-    use crate::kernel::sampler::Marks;
+    use crate::kernel::sampler::{Clock, Marks};
 
     #[test]
     fn a_run_that_is_ended_has_all_until_then() {
@@ -158,7 +162,18 @@ mod tests {
         for interval in [DurationNs(100_000), DurationNs(10_000_000)] {
             let (netdev, regions, marks) = ("eth0".to_owned(), Vec::new(), Marks::Ignored);
             let (slots, clsact, sketch, suspected) = (agent_common::bucket::SLOTS, false, true, false);
-            let options = Options { ifindex: 7, netdev, interval, slots, clsact, suspected, sketch, marks, regions };
+            let options = Options {
+                ifindex: 7,
+                netdev,
+                interval,
+                clock: Clock::Read,
+                slots,
+                clsact,
+                suspected,
+                sketch,
+                marks,
+                regions,
+            };
             let plan = Plan { options, line_rate: None, start: None, samples: 1_000_000 };
             let mut ended = None;
             let outcome = run(&plan, &Origin::default(), &host, &HostClocks, &mut |progress| {

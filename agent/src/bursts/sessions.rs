@@ -19,10 +19,10 @@ use tokio::sync::mpsc::error::TrySendError;
 use super::clock::{Clocks, HostClocks, Placing};
 use super::device::{Attached, Device, Origin};
 use super::follow::{Chosen, Glob, Verdict, choose, line_rate};
+use super::runs::Runs;
 use crate::config::limits;
 use crate::host::links::{Bell, Link, links};
-use crate::kernel::ProgramAccount;
-use crate::kernel::sampler::{Marks, Means, Options, Prefix, Sampler};
+use crate::kernel::sampler::{Clock, Marks, Means, Options, Prefix, Sampler};
 
 /// What is sampled.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,6 +31,8 @@ pub(crate) struct Wish {
     pub(crate) netdevs: Vec<Glob>,
     /// The length of a bucket.
     pub(crate) interval: DurationNs,
+    /// What tells buckets apart.
+    pub(crate) clock: Clock,
     /// Line rates that go before what devices state.
     pub(crate) line_rates: Vec<(Glob, BitsPerSecond)>,
     /// The prefixes of the host's own region.
@@ -86,8 +88,8 @@ pub(crate) struct Update {
     pub(crate) devices: Option<Vec<DeviceState>>,
     /// What was read of each device.
     pub(crate) reads: Vec<Read>,
-    /// How often the programs of all devices ran and how long, those that are gone too; each second or so.
-    pub(crate) runs: Option<ProgramAccount>,
+    /// What the programs of all devices came to, those that are gone too; each second or so.
+    pub(crate) runs: Option<Runs>,
     /// How long reading took.
     pub(crate) took: Duration,
     /// By how much the wall clock was set since the last time, in nanoseconds.
@@ -180,7 +182,7 @@ struct Worker<C> {
     undelivered: BTreeMap<u32, u64>,
     updates_lost: u64,
     /// What the programs of devices that are gone came to.
-    gone: ProgramAccount,
+    gone: Runs,
     /// The last readings of devices that are gone, not handed on yet.
     farewells: Vec<Read>,
     /// By how much the wall clock was set, not handed on yet.
@@ -204,7 +206,7 @@ impl<C: Clocks> Worker<C> {
             untold: true,
             undelivered: BTreeMap::new(),
             updates_lost: 0,
-            gone: ProgramAccount::default(),
+            gone: Runs::default(),
             farewells: Vec::new(),
             steps: None,
             looked: None,
@@ -298,7 +300,7 @@ impl<C: Clocks> Worker<C> {
             }
             let mut series = device.series(&piece, &window);
             series.lost = series.lost.saturating_add(self.undelivered.remove(&index).unwrap_or_default());
-            add(&mut self.gone, device.account());
+            self.gone.add(&device);
             self.farewells.push(Read { series, totals: Some(device.totals()), last: true });
         }
         self.steps = window.step_ns.or(self.steps);
@@ -315,6 +317,7 @@ impl<C: Clocks> Worker<C> {
             ifindex: link.ifindex,
             netdev: link.name.clone(),
             interval: self.wish.interval,
+            clock: self.wish.clock,
             slots,
             clsact: false,
             suspected: self.wish.suspected,
@@ -368,7 +371,7 @@ impl<C: Clocks> Worker<C> {
         }
         let runs = totals_due.then(|| {
             let mut runs = self.gone;
-            self.devices.values().for_each(|(device, _)| add(&mut runs, device.account()));
+            self.devices.values().for_each(|(device, _)| runs.add(device));
             runs
         });
         let devices = self.untold.then(|| self.states.clone());
@@ -384,12 +387,6 @@ impl<C: Clocks> Worker<C> {
         }
         true
     }
-}
-
-fn add(sum: &mut ProgramAccount, account: ProgramAccount) {
-    sum.run_count = sum.run_count.saturating_add(account.run_count);
-    sum.run_time_ns = sum.run_time_ns.saturating_add(account.run_time_ns);
-    sum.recursion_misses = sum.recursion_misses.saturating_add(account.recursion_misses);
 }
 
 fn timespec(wait: Duration) -> Timespec {

@@ -9,6 +9,7 @@ use analysis::series::{BitsPerSecond, UtcNs};
 
 use super::account::{Account, Sizes};
 use super::recorder::{self, Recorder};
+use super::runs::Runs;
 use super::sessions::{DeviceState, State, Update};
 use crate::config::limits;
 use crate::kernel::ProgramAccount;
@@ -73,8 +74,8 @@ pub(crate) struct Bursts {
     pub(crate) drains: u64,
     /// How long that took.
     pub(crate) drain_time: Duration,
-    /// How often the programs ran and how long, while that was measured.
-    pub(crate) runs: ProgramAccount,
+    /// What the programs came to.
+    pub(crate) runs: Runs,
     /// How often the wall clock was set.
     pub(crate) clock_steps: u64,
     /// Updates that found the queue full.
@@ -94,7 +95,7 @@ impl Bursts {
             sizes: <[Sizes; 2]>::default(),
             drains: 0,
             drain_time: Duration::ZERO,
-            runs: ProgramAccount::default(),
+            runs: Runs::default(),
             clock_steps: 0,
             updates_lost: 0,
         }

@@ -12,7 +12,7 @@ use std::process::ExitCode;
 
 use crate::host::facts::HostFacts;
 use crate::host::roots::Roots;
-use crate::kernel::sampler::{Means, marking_programs, trial, try_retransmissions};
+use crate::kernel::sampler::{Means, marking_programs, trial, trial_tick, try_retransmissions};
 use checks::{CHECKS, Check, Outcome};
 use features::Feature;
 
@@ -63,6 +63,7 @@ pub(crate) fn try_sampler(facts: &mut HostFacts, roots: &Roots) {
         Err(error) => (None, Some(Err(format!("{error:#}")))),
     };
     let text = |error: anyhow::Error| format!("{error:#}");
+    facts.tick = Some(trial_tick().map_err(text));
     facts.marking = Some(marking_programs().map_err(text));
     facts.retransmissions = Some(try_retransmissions(roots).map_err(text));
 }

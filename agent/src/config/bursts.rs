@@ -4,15 +4,16 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use analysis::burst::Share;
-use analysis::series::BitsPerSecond;
+use analysis::series::{BitsPerSecond, DurationNs};
 
 use super::checked::{DAY, Reader, SECOND};
 use super::limits;
 use super::rate::rate;
-use super::units::{INTERVAL_NAMES, bytes, prefix, share};
+use super::raw::Value;
+use super::units::{CLOCK_NAMES, INTERVAL_NAMES, bytes, clock_fits, prefix, share};
 use crate::bursts::follow::Glob;
 use crate::bursts::sessions::Wish;
-use crate::kernel::sampler::Marks;
+use crate::kernel::sampler::{Clock, Marks};
 
 /// The burst sampler's settings.
 #[derive(Clone, Debug, PartialEq)]
@@ -34,9 +35,11 @@ pub(crate) struct Bursts {
 /// Reads the section; `None` if the sampler is off.
 pub(super) fn check(reader: &mut Reader) -> Option<Bursts> {
     let enabled = reader.switch("bursts.enabled", true);
+    let interval = reader.choice("bursts.interval", &INTERVAL_NAMES);
     let wish = Wish {
         netdevs: reader.list("bursts.netdevs", limits::GLOBS, "write [\"eth*\", \"!eth9\"]", |text| text.parse().ok()),
-        interval: reader.choice("bursts.interval", &INTERVAL_NAMES),
+        interval,
+        clock: reader.take("bursts.clock", Clock::Read, |value| clock(value, interval)),
         line_rates: reader.list("bursts.line_rates", limits::GLOBS, "write [\"eth*=100Gbit\"]", line_rate),
         regions: reader.list("bursts.regions", limits::REGIONS, "write [\"10.0.0.0/8\", \"2001:db8::/32\"]", prefix),
         suspected: reader.switch("bursts.suspected", false),
@@ -61,6 +64,13 @@ pub(super) fn check(reader: &mut Reader) -> Option<Bursts> {
             .text("bursts.keep_bytes", limits::RECORDER_BYTES, keep_bytes, |text| within(text, 16 << 20, 1 << 40)),
     };
     enabled.then_some(bursts)
+}
+
+/// `tick`, where buckets are long enough for it.
+fn clock(value: &Value, interval: DurationNs) -> Result<Clock, String> {
+    let found = CLOCK_NAMES.iter().find(|(name, _)| matches!(value, Value::Text(text) if text == name));
+    let clock = found.map(|(_, clock)| *clock).ok_or_else(|| "write \"read\" or \"tick\"".to_owned())?;
+    clock_fits(clock, interval).map_err(str::to_owned).map(|()| clock)
 }
 
 /// `eth*=100Gbit`

@@ -166,7 +166,12 @@ impl Reader {
     }
 
     /// The value of a key as `read` takes it, or the default where it stands nowhere or is refused.
-    fn take<T>(&mut self, key: &'static str, default: T, read: impl FnOnce(&Value) -> Result<T, String>) -> T {
+    pub(super) fn take<T>(
+        &mut self,
+        key: &'static str,
+        default: T,
+        read: impl FnOnce(&Value) -> Result<T, String>,
+    ) -> T {
         self.known.insert(key);
         let Some(Entry { line, value }) = self.raw.entries.remove(key) else {
             return default;

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::checked::{HookSet, keys};
 use super::*;
+use crate::kernel::sampler::Clock;
 
 const PACKAGED: &str = include_str!("../../../deploy/agent.toml");
 
@@ -136,4 +137,20 @@ fn counters_to_sample_fast_are_chosen_by_group_and_name() {
     assert!(texts[1].1.contains("from 1ms to 1s"), "{texts:?}");
     let found = Config::parse("bursts.enabled = false\ncounters.fast = ['pause']").unwrap_err();
     assert!(found.len() == 1 && found[0].line == Some(2) && found[0].text.contains("bursts.enabled"), "{found:?}");
+}
+
+#[test]
+fn a_tick_tells_buckets_apart_where_they_are_long_enough() {
+    let clock = |text: &str| Config::parse(text).map(|config| config.bursts.unwrap().wish.clock);
+    assert_eq!(clock(""), Ok(Clock::Read), "the clock is read by default");
+    assert_eq!(clock("[bursts]\nclock = 'tick'"), Ok(Clock::Tick));
+    assert_eq!(clock("[bursts]\nclock = 'tick'\ninterval = '10ms'"), Ok(Clock::Tick));
+    check(
+        "[bursts]\ninterval = '100us'\nclock = 'tick'",
+        &[
+            "3: bursts.clock is \"tick\": a tick is too dear for an interval below 1ms: make that 1ms or 10ms, or let the \
+           clock be \"read\"",
+        ],
+    );
+    check("[bursts]\nclock = 'jiffies'", &["2: bursts.clock is \"jiffies\": write \"read\" or \"tick\""]);
 }

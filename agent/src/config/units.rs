@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use analysis::burst::Share;
 use analysis::series::DurationNs;
 
-use crate::kernel::sampler::{INTERVALS, Prefix};
+use crate::kernel::sampler::{Clock, INTERVALS, Prefix};
 
 /// `10MiB`, `2GB`, `4096`: a number of bytes.
 pub(crate) fn bytes(text: &str) -> Option<u64> {
@@ -30,6 +30,17 @@ pub(crate) fn prefix(text: &str) -> Option<Prefix> {
 /// The lengths of a sample by name.
 pub(crate) const INTERVAL_NAMES: [(&str, DurationNs); 3] =
     [("1ms", INTERVALS[1]), ("100us", INTERVALS[0]), ("10ms", INTERVALS[2])];
+
+/// What may tell samples apart, by name.
+pub(crate) const CLOCK_NAMES: [(&str, Clock); 2] = [("read", Clock::Read), ("tick", Clock::Tick)];
+
+/// Why a clock cannot tell samples of this length apart.
+pub(crate) fn clock_fits(clock: Clock, interval: DurationNs) -> Result<(), &'static str> {
+    if interval >= clock.shortest() {
+        return Ok(());
+    }
+    Err("a tick is too dear for an interval below 1ms: make that 1ms or 10ms, or let the clock be \"read\"")
+}
 
 #[cfg(test)]
 mod tests {

@@ -31,6 +31,8 @@ pub(crate) struct HostFacts {
     pub(crate) fexit: Option<Result<(), String>>,
     /// Whether a trial program attached by TCX, with the error if not. Absent: not tried.
     pub(crate) tcx: Option<Result<(), String>>,
+    /// Whether the same by a tick of the kernel's timers attached and ticked, with the error if not. Absent: not tried.
+    pub(crate) tick: Option<Result<(), String>>,
     /// How many programs on this host mark what TCP sends again, or why that is not known. Absent: not looked for.
     pub(crate) marking: Option<Result<usize, String>>,
     /// Whether a trial program attached to the tracepoint of what TCP sends again, and if so whether that tells of
@@ -52,7 +54,7 @@ pub(crate) struct EntryFunction {
 }
 
 impl HostFacts {
-    /// Reads /proc and /sys. The trials (`fexit`, `tcx`, `clsact`) load programs and are left to who can do that.
+    /// Reads /proc and /sys. The trials (`fexit`, `tcx`, `clsact`, `tick`) load programs and are left to who can do that.
     pub(crate) fn read(roots: &Roots) -> Self {
         let kernel = KernelFacts::read(roots);
         let symbols = Symbols::read(roots, kernel.tracefs.as_deref()).ok();
@@ -63,6 +65,7 @@ impl HostFacts {
             kernel,
             fexit: None,
             tcx: None,
+            tick: None,
             marking: None,
             retransmissions: None,
             clsact: None,

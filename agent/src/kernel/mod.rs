@@ -14,6 +14,7 @@ pub(crate) mod sampler;
 mod slot;
 pub(crate) mod state;
 mod sys;
+mod test_run;
 mod tracefs;
 mod tracer;
 

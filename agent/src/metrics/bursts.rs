@@ -41,7 +41,11 @@ pub(super) fn add(page: &mut Page, bursts: &Bursts, now: UtcNs) {
             page.add(Metric::BurstVolume, labels, histogram(&sizes.volumes, 1.0));
         }
     }
-    add_runs(page, "bursts", bursts.runs);
+    add_runs(page, "bursts", bursts.runs.programs);
+    if bursts.runs.ticks > 0 {
+        page.add(Metric::BurstTicks, &[], Value::Whole(bursts.runs.ticks));
+        page.add(Metric::BurstTicksMissed, &[], Value::Whole(bursts.runs.missed));
+    }
     if let Some(recorder) = &bursts.recorder {
         add_recorder(page, &recorder.status());
     }

@@ -181,6 +181,10 @@ table! {
         "How often the rings of all sampled network devices were read.";
     BurstDrainTime, Counter, "fabricscope_burst_drain_seconds_total", [],
         "How long reading the rings took, in seconds.";
+    BurstTicks, Counter, "fabricscope_burst_ticks_total", [],
+        "Ticks of all sampled network devices, where bursts.clock is \"tick\".";
+    BurstTicksMissed, Counter, "fabricscope_burst_ticks_missed_total", [],
+        "Buckets that had no tick, since it came too late: the one before was that much longer.";
     ClockSteps, Counter, "fabricscope_clock_steps_total", [],
         "How often the wall clock was set while network devices were sampled: times of buckets around then may be wrong.";
     RecorderBytes, Gauge, "fabricscope_recorder_bytes", ["place"],

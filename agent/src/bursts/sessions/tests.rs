@@ -6,6 +6,7 @@ use crate::kernel::clock::{monotonic_ns, realtime_ns};
 
 fn wish(netdevs: &[&str]) -> Wish {
     Wish {
+        clock: crate::kernel::sampler::Clock::Read,
         netdevs: netdevs.iter().map(|glob| glob.parse().unwrap()).collect(),
         interval: DurationNs(1_000_000),
         line_rates: Vec::new(),

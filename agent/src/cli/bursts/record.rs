@@ -18,16 +18,18 @@ mod counters;
 use crate::bursts::clock::HostClocks;
 use crate::bursts::device::Origin;
 use crate::bursts::file;
+use crate::bursts::placed::Regularity;
 use crate::bursts::run::{self, Ended, Outcome, Plan, Progress};
 use crate::bursts::sessions::{Host as _, KernelHost};
+use crate::cli::Usage;
 use crate::config::rate::rate;
-use crate::config::units::{INTERVAL_NAMES, prefix};
+use crate::config::units::{CLOCK_NAMES, INTERVAL_NAMES, clock_fits, prefix};
 use crate::config::{limits, time};
 use crate::counters::fast::Choice;
 use crate::host::kernel::KernelFacts;
 use crate::host::links::Link;
 use crate::host::roots::Roots;
-use crate::kernel::sampler::{Marks, Options, Prefix};
+use crate::kernel::sampler::{Clock, Marks, Options, Prefix};
 
 /// Sample a network device for a fixed number of samples, and write a file
 ///
@@ -41,6 +43,13 @@ pub(crate) struct RecordArgs {
     /// How long a sample lasts: 100us, 1ms or 10ms
     #[arg(long, value_name = "TIME", default_value = "1ms", value_parser = interval)]
     interval: DurationNs,
+    /// What tells samples apart: read, the clock at each packet, or tick, a timer of the kernel
+    ///
+    /// The timer costs nothing at a packet and something at each sample, which pays for a device of very many packets. It
+    /// runs after the packets that wait on its CPU: samples are as long as they were, and those that had no tick are
+    /// told at the end. From 1ms on.
+    #[arg(long, value_name = "CLOCK", default_value = "read", value_parser = clock)]
+    clock: Clock,
     /// How many samples
     #[arg(long, value_name = "N", default_value_t = 2000, value_parser = samples())]
     samples: u64,
@@ -84,6 +93,11 @@ pub(super) fn interval(text: &str) -> Result<DurationNs, String> {
     found.map(|(_, interval)| *interval).ok_or_else(|| "write 100us, 1ms or 10ms".to_owned())
 }
 
+pub(super) fn clock(text: &str) -> Result<Clock, String> {
+    let found = CLOCK_NAMES.iter().find(|(name, _)| *name == text);
+    found.map(|(_, clock)| *clock).ok_or_else(|| "write read or tick".to_owned())
+}
+
 fn samples() -> clap::builder::RangedU64ValueParser<u64> {
     clap::value_parser!(u64).range(1..=limits::SAMPLES_PER_FILE as u64)
 }
@@ -108,6 +122,7 @@ pub(super) fn run(args: &RecordArgs, out: &mut impl Write) -> anyhow::Result<Exi
         args.counters.is_none() || args.output.as_deref() != Some(Path::new("-")),
         "samples of counters go to files beside that of the traffic: give --output a file"
     );
+    clock_fits(args.clock, args.interval).map_err(Usage)?;
     let stop = Arc::new(AtomicBool::new(false));
     for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
         signal_hook::flag::register(signal, Arc::clone(&stop)).context("installing a signal handler")?;
@@ -150,6 +165,7 @@ fn plan(args: &RecordArgs, link: &Link) -> Plan {
         ifindex: link.ifindex,
         netdev: link.name.clone(),
         interval: args.interval,
+        clock: args.clock,
         slots: SLOTS,
         clsact: false,
         sketch: true,
@@ -182,6 +198,12 @@ fn finish(
     }
     counters::write(counters, series, &path, args.output.is_none(), out)?;
     eprintln!("{}", summary(series));
+    if let Some(Regularity { missed, longest }) = outcome.ticks {
+        let longest = longest.seconds();
+        eprintln!(
+            "fabricscope: {missed} samples had no tick and went into the one before; the longest took {longest:.6} s"
+        );
+    }
     if let Some(step) = outcome.step_ns {
         eprintln!("fabricscope: the clock was set by {} meanwhile: times may be wrong by that", seconds(step));
     }

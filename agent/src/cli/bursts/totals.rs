@@ -12,10 +12,12 @@ use analysis::series::{Direction, DurationNs};
 use anyhow::Context as _;
 use serde::Serialize;
 
+use crate::cli::Usage;
 use crate::cli::trace::args::Output;
 use crate::config::time;
+use crate::config::units::clock_fits;
 use crate::host::roots::Roots;
-use crate::kernel::sampler::{Counters, Interface, Marks, Options, Retransmissions, Sampler, Traces};
+use crate::kernel::sampler::{Clock, Counters, Interface, Marks, Options, Retransmissions, Sampler, Traces};
 
 /// How often it is looked at whether to end.
 const POLL: Duration = Duration::from_millis(20);
@@ -29,6 +31,9 @@ pub(crate) struct TotalsArgs {
     /// How long a bucket lasts: 100us, 1ms or 10ms
     #[arg(long, value_name = "TIME", default_value = "1ms", value_parser = super::record::interval)]
     interval: DurationNs,
+    /// What tells buckets apart: read, the clock at each packet, or tick, a timer of the kernel
+    #[arg(long, value_name = "CLOCK", default_value = "read", value_parser = super::record::clock)]
+    clock: Clock,
     /// How long
     #[arg(long = "for", value_name = "TIME", value_parser = time::parse_positive, default_value = "2s", conflicts_with = "command")]
     time: Duration,
@@ -180,11 +185,13 @@ impl Traced {
 ///
 /// If there is no such device, the kernel refuses, or the output cannot be written.
 pub(crate) fn run(args: &TotalsArgs, out: &mut impl Write) -> anyhow::Result<ExitCode> {
+    clock_fits(args.clock, args.interval).map_err(Usage)?;
     let before = Interface::find(&args.netdev)?;
     let options = Options {
         ifindex: before.ifindex,
         netdev: args.netdev.clone(),
         interval: args.interval,
+        clock: args.clock,
         slots: SLOTS,
         clsact: args.clsact,
         suspected: args.suspected,

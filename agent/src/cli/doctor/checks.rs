@@ -131,6 +131,13 @@ pub(super) const CHECKS: &[Check] = &[
         mend: "use a kernel of 6.6 or later built with CONFIG_NET_XGRESS=y; run the doctor as root",
     },
     Check {
+        name: "tick",
+        needed_for: "burst sampling without a look at the clock for each packet (bursts.clock = \"tick\")",
+        costs: "the clock is read for each packet, which is the default",
+        run: sampler::tick,
+        mend: "use a kernel of 5.15 or later; run the doctor as root",
+    },
+    Check {
         name: "sampler memory",
         needed_for: "burst sampling of all devices with hardware behind them, which is the default",
         costs: "nothing is sampled unless bursts.netdevs names devices",

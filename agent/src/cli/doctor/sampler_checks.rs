@@ -19,6 +19,15 @@ pub(super) fn tcx(facts: &HostFacts) -> Outcome {
     }
 }
 
+/// Whether a timer of the kernel can tell buckets apart.
+pub(super) fn tick(facts: &HostFacts) -> Outcome {
+    match &facts.tick {
+        Some(Ok(())) => Good("a trial sampler's timer ticked".to_owned()),
+        Some(Err(why)) => Missing(why.clone()),
+        None => Unknown("not tried".to_owned()),
+    }
+}
+
 /// Memory of the kernel for the devices that are sampled by default: a ring for each direction and CPU, and totals.
 pub(super) fn memory(facts: &HostFacts) -> Outcome {
     let (Some(links), Some(online), Some(possible)) =

@@ -75,6 +75,7 @@ fn healthy() -> HostFacts {
         entry_functions: Some(ENTRY_FUNCTIONS.iter().map(entry).collect()),
         fexit: Some(Ok(())),
         tcx: Some(Ok(())),
+        tick: Some(Ok(())),
         clsact: None,
     }
 }

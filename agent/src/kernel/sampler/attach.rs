@@ -11,8 +11,9 @@ use super::clsact::{self, Clsact};
 use super::netlink::Netlink;
 use super::object::{Cpus, Object, link_header, programs};
 use super::tcx::TcxLink;
+use super::tick::Ticks;
 use super::totals::TotalsMap;
-use super::{INTERVALS, Means, Options, Rings};
+use super::{Clock, INTERVALS, Means, Options, Rings};
 use crate::host::roots::Roots;
 
 /// Both programs on one device. Everything goes when this is dropped.
@@ -51,6 +52,11 @@ impl Sampler {
         let mut object = Object::load(options, &roots, cpus, header)?;
         let rings = Rings::map(object.map("RINGS")?, cpus.rings, options.slots, options.interval)
             .context("mapping the rings")?;
+        let rings = match options.clock {
+            Clock::Read => rings,
+            // Before the programs are attached: no packet is to find that no bucket is written.
+            Clock::Tick => rings.with_ticks(Ticks::start(&mut object, options.slots)?),
+        };
         let totals = TotalsMap::map(object.map("TOTALS")?, cpus.totals).context("mapping the totals")?;
         clsact::remove_leftovers(&netlink, Some(options.ifindex)).context("removing filters of dead samplers")?;
         let (means, hold) = attach(&mut object, options, netlink)?;
@@ -59,12 +65,19 @@ impl Sampler {
     }
 
     /// Whether the programs stand on the device still: one that was made anew under the same number and name has them
-    /// not. Where the kernel does not tell they count as standing.
+    /// not. Where the kernel does not tell they count as standing. Nor do they stand if their tick has ended.
     pub(crate) fn stands(&self) -> bool {
-        match &self.hold {
-            Hold::Tcx(links) => links.iter().all(TcxLink::stands),
-            Hold::Clsact(clsact) => clsact.stands(),
-        }
+        self.rings.go_on()
+            && match &self.hold {
+                Hold::Tcx(links) => links.iter().all(TcxLink::stands),
+                Hold::Clsact(clsact) => clsact.stands(),
+            }
+    }
+
+    /// The kernel's number of the program that set the tick, which lives as long as the timer.
+    #[cfg(test)]
+    pub(super) fn tick_program(&mut self) -> anyhow::Result<u32> {
+        Ok(self.object.program("fs_sampler_tick")?.info()?.id())
     }
 
     /// How the programs are attached: received, sent.
@@ -96,6 +109,9 @@ impl Sampler {
 fn check(options: &Options) -> anyhow::Result<()> {
     if !INTERVALS.contains(&options.interval) {
         bail!("an interval of {} ns: the sampler has 100 us, 1 ms and 10 ms", options.interval.0);
+    }
+    if options.interval < options.clock.shortest() {
+        bail!("an interval of {} ns is too short for a tick: it takes 1 ms or 10 ms", options.interval.0);
     }
     if !options.slots.is_power_of_two() {
         bail!("a ring of {} buckets: their number must be a power of two", options.slots);

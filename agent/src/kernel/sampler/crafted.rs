@@ -1,40 +1,16 @@
 //! The programs on packets that no device of a test machine has: the kernel runs them on bytes made up here.
 
-use std::os::fd::{AsFd as _, AsRawFd as _};
+use std::os::fd::AsFd as _;
 
 use agent_common::bucket::{ETHERNET_HEADER, IPOIB_HEADER, Totals, direction};
 use analysis::series::DurationNs;
 
-use super::super::sys;
+use super::super::test_run::test_run;
 use super::object::{Cpus, Object, programs};
 use super::rings::Rings;
 use super::totals::TotalsMap;
-use super::{Marks, Options, Prefix, Slot};
+use super::{Clock, Marks, Options, Prefix, Slot};
 use crate::host::roots::Roots;
-
-const BPF_PROG_TEST_RUN: libc::c_long = 10;
-
-/// `union bpf_attr` of it (include/uapi/linux/bpf.h).
-#[repr(C)]
-#[derive(Default)]
-struct TestRun {
-    prog_fd: u32,
-    retval: u32,
-    data_size_in: u32,
-    data_size_out: u32,
-    data_in: u64,
-    data_out: u64,
-    repeat: u32,
-    duration: u32,
-    ctx_size_in: u32,
-    ctx_size_out: u32,
-    ctx_in: u64,
-    ctx_out: u64,
-    flags: u32,
-    cpu: u32,
-    batch_size: u32,
-    padding: u32,
-}
 
 /// `struct __sk_buff`: its size in words, and the words that a test run takes over.
 const CONTEXT: usize = 48;
@@ -173,6 +149,7 @@ fn options() -> Options {
         ifindex: 1,
         netdev: "lo".to_owned(),
         interval: DurationNs(10_000_000),
+        clock: Clock::Read,
         slots: SLOTS,
         clsact: false,
         suspected: false,
@@ -195,18 +172,9 @@ fn run(case: &Case, way: u32) -> (Totals, bool) {
     let mut context = [0_u32; CONTEXT];
     (context[GSO_SIZE], context[GSO_SEGS]) = case.segments_of;
     let program = object.program(programs(Marks::Ignored)[way as usize]).unwrap().fd().unwrap();
-    let mut attr = TestRun {
-        prog_fd: u32::try_from(program.as_fd().as_raw_fd()).unwrap(),
-        data_size_in: u32::try_from(packet.len()).unwrap(),
-        data_in: packet.as_ptr() as u64,
-        ctx_size_in: u32::try_from(size_of_val(&context)).unwrap(),
-        ctx_in: context.as_ptr() as u64,
-        repeat: 1,
-        ..TestRun::default()
-    };
     let first = rings.now();
-    sys::bpf(BPF_PROG_TEST_RUN, &mut attr).unwrap_or_else(|error| panic!("{}: {error}", case.name));
-    assert_eq!(attr.retval, NEXT, "{}", case.name);
+    let answer = test_run(program.as_fd(), &packet, &context);
+    assert_eq!(answer.unwrap_or_else(|error| panic!("{}: {error}", case.name)), NEXT, "{}", case.name);
     let last = rings.now();
     let buckets = (first..=last).flat_map(|sequence| (0..rings.count()).map(move |ring| (sequence, ring)));
     let is_flow = buckets.into_iter().any(
@@ -227,8 +195,8 @@ fn the_kernel_takes_the_programs_for_every_kind_of_device_with_every_option() {
     for link_header in [0, ETHERNET_HEADER, IPOIB_HEADER] {
         for suspected in [false, true] {
             for regions in [Vec::new(), vec![near]] {
-                for sketch in [false, true] {
-                    let options = Options { suspected, sketch, regions: regions.clone(), ..options() };
+                for (sketch, clock) in [(false, Clock::Read), (true, Clock::Read), (true, Clock::Tick)] {
+                    let options = Options { suspected, sketch, clock, regions: regions.clone(), ..options() };
                     let loaded = Object::load(&options, &roots, cpus, link_header);
                     assert!(loaded.is_ok(), "{link_header} {options:?}: {:?}", loaded.err());
                 }

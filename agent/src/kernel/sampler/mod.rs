@@ -15,6 +15,7 @@ mod object;
 mod retransmissions;
 mod rings;
 mod tcx;
+mod tick;
 mod totals;
 mod trial;
 
@@ -30,7 +31,7 @@ pub(crate) use interface::Interface;
 pub(crate) use netlink::Counters;
 pub(crate) use retransmissions::{Retransmissions, Traces};
 pub(crate) use rings::Rings;
-pub(crate) use trial::trial;
+pub(crate) use trial::{trial, trial_tick};
 
 use crate::host::roots::Roots;
 
@@ -46,6 +47,8 @@ pub(crate) struct Options {
     pub(crate) netdev: String,
     /// The length of a bucket: one of [`INTERVALS`].
     pub(crate) interval: DurationNs,
+    /// What tells buckets apart.
+    pub(crate) clock: Clock,
     /// Buckets of a ring: a power of two.
     pub(crate) slots: u32,
     /// Use a clsact filter even if the kernel has TCX.
@@ -58,6 +61,26 @@ pub(crate) struct Options {
     pub(crate) marks: Marks,
     /// The prefixes of the host's own region. Without any, bytes across regions are not measured.
     pub(crate) regions: Vec<Prefix>,
+}
+
+/// What tells buckets apart.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Clock {
+    /// The clock, which is read for each packet.
+    #[default]
+    Read,
+    /// A timer of the kernel, which costs nothing for a packet and something for each bucket.
+    Tick,
+}
+
+impl Clock {
+    /// The shortest bucket that it can tell: a timer takes a CPU too often else.
+    pub(crate) const fn shortest(self) -> DurationNs {
+        match self {
+            Self::Read => DurationNs(0),
+            Self::Tick => DurationNs(1_000_000),
+        }
+    }
 }
 
 /// What is done about the mark of TCP segments that are sent again

@@ -13,7 +13,7 @@ use aya::{Ebpf, EbpfLoader};
 use super::super::btf::Btf;
 use super::super::sys::{self, ProgramAccount};
 use super::napi::{self, Own};
-use super::{Marks, Options, Prefix};
+use super::{Clock, Marks, Options, Prefix};
 use crate::host::kernel::cpu_numbers;
 use crate::host::roots::Roots;
 
@@ -88,8 +88,11 @@ impl Object {
         let marked = u32::from(options.marks != Marks::Ignored);
         let regional = u32::from(!options.regions.is_empty());
         let prefixes = u32::try_from(options.regions.len()).context("too many prefixes")?.max(1);
+        let ticked = u32::from(options.clock == Clock::Tick);
         let mut ebpf = EbpfLoader::new()
             .map_max_entries("REGIONS", prefixes)
+            .map_max_entries("TICKS", options.slots)
+            .override_global(constant::TICKED, &ticked, true)
             .override_global(constant::REGIONAL, &regional, true)
             .override_global(constant::SUSPECTED, &suspected, true)
             .override_global(constant::SKETCHED, &sketched, true)

@@ -5,10 +5,12 @@ use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 
 use agent_common::bucket::{Bucket, NO_SEQUENCE, direction, place};
+use agent_common::tick::Ticking;
 use analysis::series::DurationNs;
 
 use super::Slot;
 use super::mapping::{Mapping, copy};
+use super::tick::Ticks;
 
 /// Words of a bucket.
 const WORDS: usize = size_of::<Bucket>() / size_of::<u64>();
@@ -20,6 +22,8 @@ pub(crate) struct Rings {
     count: u32,
     slots: u32,
     interval: DurationNs,
+    /// `None` where the clock tells buckets apart.
+    ticks: Option<Ticks>,
 }
 
 impl Rings {
@@ -30,7 +34,27 @@ impl Rings {
     /// If the kernel does not map it.
     pub(super) fn map(map: BorrowedFd<'_>, count: u32, slots: u32, interval: DurationNs) -> io::Result<Self> {
         let entries = Mapping::new(map, (direction::COUNT * count * slots) as usize)?;
-        Ok(Self { entries, count, slots, interval })
+        Ok(Self { entries, count, slots, interval, ticks: None })
+    }
+
+    /// With the tick that tells buckets apart.
+    pub(super) fn with_ticks(self, ticks: Ticks) -> Self {
+        Self { ticks: Some(ticks), ..self }
+    }
+
+    /// Whether buckets still begin: by the clock they always do.
+    pub(super) fn go_on(&self) -> bool {
+        self.ticks.as_ref().is_none_or(Ticks::goes_on)
+    }
+
+    /// What the tick says of itself; `None` where the clock tells buckets apart.
+    pub(crate) fn ticking(&self) -> Option<Ticking> {
+        self.ticks.as_ref().map(Ticks::state)
+    }
+
+    /// When a bucket began by its tick (`CLOCK_MONOTONIC` in nanoseconds); `None` if it had none, or that is forgotten.
+    pub(crate) fn tick(&self, sequence: u64) -> Option<u64> {
+        self.ticks.as_ref()?.start_ns(sequence)
     }
 
     /// How many CPUs have a ring: that of a CPU has its number.

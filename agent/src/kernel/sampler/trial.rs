@@ -2,11 +2,12 @@
 
 use std::io;
 use std::thread;
+use std::time::{Duration, Instant};
 
 use analysis::series::DurationNs;
-use anyhow::{Context as _, anyhow};
+use anyhow::{Context as _, anyhow, bail};
 
-use super::{Marks, Means, Options, Sampler};
+use super::{Clock, Marks, Means, Options, Sampler};
 
 /// The loopback device of a new network namespace.
 const LOOPBACK: (u32, &str) = (1, "lo");
@@ -27,11 +28,33 @@ pub(crate) fn trial() -> anyhow::Result<Means> {
     })
 }
 
+/// How long a tick of a millisecond may take to come a few times, on a host that is busy.
+const TICK_LIMIT: Duration = Duration::from_secs(1);
+
+/// The same by a tick: whether the kernel takes it, and it comes.
+///
+/// # Errors
+///
+/// As of [`trial`], or if no tick comes.
+pub(crate) fn trial_tick() -> anyhow::Result<()> {
+    in_new_namespace(|| {
+        let sampler = Sampler::attach(&Options { clock: Clock::Tick, ..options(false) })?;
+        let end = Instant::now() + TICK_LIMIT;
+        while sampler.rings().ticking().is_none_or(|ticking| ticking.ticks < 3) {
+            if Instant::now() >= end {
+                bail!("the kernel took the timer, and it did not come");
+            }
+            thread::sleep(Duration::from_millis(1));
+        }
+        Ok(())
+    })
+}
+
 fn options(clsact: bool) -> Options {
     let (ifindex, netdev) = (LOOPBACK.0, LOOPBACK.1.to_owned());
     let (interval, regions) = (DurationNs(1_000_000), Vec::new());
-    let marks = Marks::Ignored;
-    Options { ifindex, netdev, interval, slots: SLOTS, clsact, suspected: false, sketch: true, marks, regions }
+    let (clock, marks) = (Clock::Read, Marks::Ignored);
+    Options { ifindex, netdev, interval, clock, slots: SLOTS, clsact, suspected: false, sketch: true, marks, regions }
 }
 
 /// Runs this on a thread in a network namespace of its own, which goes with the thread.
@@ -65,6 +88,11 @@ mod tests {
         }
     }
 
+    /// Whether the kernel still has a program of this number.
+    fn is_loaded(program: u32) -> bool {
+        aya::programs::loaded_programs().filter_map(Result::ok).any(|one| one.id() == program)
+    }
+
     #[test]
     fn samplers_of_one_process_share_a_device_as_far_as_there_is_room() {
         try_it(|| {
@@ -96,6 +124,40 @@ mod tests {
             assert!(sampler.stands());
             Netlink::open()?.remove_clsact(LOOPBACK.0)?;
             assert!(!sampler.stands());
+            Ok(())
+        });
+    }
+
+    #[test]
+    fn a_tick_begins_buckets_one_after_the_other_and_ends_with_the_sampler() {
+        try_it(|| {
+            trial_tick()?;
+            let mut sampler = Sampler::attach(&Options { clock: Clock::Tick, ..options(false) })?;
+            let program = sampler.tick_program()?;
+            assert!(is_loaded(program));
+            let state = || sampler.rings().ticking().unwrap();
+            let first = state();
+            let end = Instant::now() + TICK_LIMIT;
+            while state().ticks < first.ticks + u64::from(SLOTS) {
+                assert!(Instant::now() < end, "{:?}", state());
+                thread::yield_now();
+            }
+            let last = state();
+            // What the ring still knows, in order, each within the interval of its number.
+            let known: Vec<(u64, u64)> = (first.current..=last.current)
+                .filter_map(|sequence| Some((sequence, sampler.rings().tick(sequence)?)))
+                .collect();
+            assert!(known.len() > 2 && known.is_sorted(), "{known:?}");
+            assert!(known.iter().all(|(sequence, start_ns)| start_ns / 1_000_000 == *sequence), "{known:?}");
+            // Each number had its tick or was missed.
+            let numbers = last.current - first.current;
+            assert_eq!(numbers, last.ticks - first.ticks + last.missed - first.missed, "{first:?} {last:?}");
+            drop(sampler);
+            let end = Instant::now() + TICK_LIMIT;
+            while is_loaded(program) {
+                assert!(Instant::now() < end, "the timer is left");
+                thread::yield_now();
+            }
             Ok(())
         });
     }
