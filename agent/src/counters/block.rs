@@ -1,5 +1,6 @@
 //! The counters of one place from one source, read together: files that are kept open, or a driver's statistics.
 
+use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
@@ -9,7 +10,7 @@ use std::time::Instant;
 
 use super::Statistics;
 use super::carrier::Carrier;
-use super::catalogue::{CARRIER_DOWNS, CARRIER_UPS, Driver, Found, Scale, Source, find, rows};
+use super::catalogue::{CARRIER_DOWNS, CARRIER_UPS, Driver, Found, Scale, Source, find, order};
 use super::netlink::ethtool::Group;
 use super::readout::{Place, Shown};
 use super::track::Track;
@@ -63,7 +64,6 @@ pub(super) struct Block {
 /// One counter's contribution to a series.
 #[derive(Debug)]
 pub(super) struct Part {
-    pub(super) place: Arc<Place>,
     pub(super) order: usize,
     pub(super) found: Found,
     pub(super) value: u64,
@@ -76,7 +76,8 @@ pub(super) struct Part {
 /// What the reading of a device gathers.
 #[derive(Debug, Default)]
 pub(super) struct Gathered {
-    pub(super) parts: Vec<Part>,
+    /// By place, in the order of reading.
+    pub(super) parts: BTreeMap<Arc<Place>, Vec<Part>>,
     pub(super) shown: Vec<Shown>,
     /// Counters asked for.
     pub(super) asked: usize,
@@ -116,8 +117,7 @@ impl From {
 
 impl Counter {
     fn new(name: String, found: Option<Found>) -> Self {
-        let order = found.and_then(|found| rows().position(|row| row.is(found.row)));
-        let order = order.unwrap_or(usize::MAX);
+        let order = found.map_or(usize::MAX, |found| order(found.row));
         Self { name, found, order, track: Track::default(), file: None, failed: 0, skip: 0 }
     }
 
@@ -343,6 +343,7 @@ impl Block {
             (Some(found), Some(Ok(raw))) => counter.track.tells_reset(*raw, found.name.width),
             _ => false,
         });
+        let parts = gathered.parts.entry(Arc::clone(&self.place)).or_default();
         for (counter, outcome) in self.counters.iter_mut().zip(outcomes) {
             let Some(outcome) = outcome else { continue };
             gathered.asked += 1;
@@ -360,8 +361,7 @@ impl Block {
                     counter.failed = 0;
                     let Some(found) = counter.found else { continue };
                     let count = counter.track.take(*raw, found.name.width, reset);
-                    gathered.parts.push(Part {
-                        place: Arc::clone(&self.place),
+                    parts.push(Part {
                         order: counter.order,
                         found,
                         value: scaled(count.value, &found),

@@ -1,6 +1,7 @@
 //! Reads everything once, whenever it is told to, and remembers what it takes to make counts of numbers.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::Statistics;
@@ -12,7 +13,7 @@ use super::filter::Filter;
 use super::namespaces::Namespaces;
 use super::netlink::devlink::Reporter;
 use super::netlink::rdma::Bound;
-use super::readout::{Further, Kind, Readout, Series, Subject};
+use super::readout::{Further, Kind, Place, Readout, Series, Subject};
 use crate::config::limits;
 use crate::health::resources::Used;
 use crate::host::roots::Roots;
@@ -149,30 +150,76 @@ impl Collector {
 }
 
 /// Parts of the same series are added up; where several sources tell the same, the first is taken.
-fn series(mut parts: Vec<Part>) -> Vec<Series> {
-    parts.sort_by(|a, b| {
-        let key = |part: &Part| (part.order, part.found.priority, part.found.name.rank);
-        a.place.cmp(&b.place).then_with(|| key(a).cmp(&key(b)))
-    });
-    let mut series: Vec<Series> = Vec::with_capacity(parts.len());
-    let mut rank = 0;
-    for part in parts {
-        let Part { place, found, value, saturated, epoch, source, at, .. } = part;
-        let same =
-            |last: &&mut Series| last.place == place && last.row.is(found.row) && last.priority == found.priority;
-        match series.last_mut().filter(same) {
-            Some(last) if rank == found.name.rank => {
-                last.value = last.value.saturating_add(value);
-                last.saturated |= saturated;
-                last.epoch = last.epoch.wrapping_add(epoch);
-            }
-            Some(_) => {}
-            None => {
-                rank = found.name.rank;
-                let (row, priority) = (found.row, found.priority);
-                series.push(Series { place, row, priority, value, saturated, epoch, source, at });
+fn series(gathered: BTreeMap<Arc<Place>, Vec<Part>>) -> Vec<Series> {
+    let mut series: Vec<Series> = Vec::with_capacity(gathered.values().map(Vec::len).sum());
+    for (place, mut parts) in gathered {
+        parts.sort_by_key(|part| (part.order, part.found.priority, part.found.name.rank));
+        let mut last = None;
+        for part in parts {
+            let Part { order, found, value, saturated, epoch, source, at } = part;
+            let (row, priority, rank) = (found.row, found.priority, found.name.rank);
+            match (series.last_mut(), last) {
+                (Some(sum), Some((same, taken))) if same == (order, priority) => {
+                    if taken == rank {
+                        sum.value = sum.value.saturating_add(value);
+                        sum.saturated |= saturated;
+                        sum.epoch = sum.epoch.wrapping_add(epoch);
+                    }
+                }
+                _ => {
+                    last = Some(((order, priority), rank));
+                    let place = Arc::clone(&place);
+                    series.push(Series { place, row, priority, value, saturated, epoch, source, at });
+                }
             }
         }
     }
     series
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::catalogue::{Driver, Found, Name, Scale, Width, row};
+    use super::*;
+
+    const fn name(rank: u8) -> Name {
+        let (source, width) = (Source::Ethtool, Width::Full);
+        Name { driver: Driver::Any, source, name: "any", width, scale: Scale::One, rank }
+    }
+
+    static FIRST: Name = name(0);
+    static SECOND: Name = name(7);
+
+    fn part(row_name: &str, priority: Option<u8>, name: &'static Name, value: u64, saturated: bool) -> Part {
+        let row = row(row_name).unwrap();
+        let (source, at) = (Source::Ethtool, Instant::now());
+        let found = Found { row, name, priority };
+        Part { order: super::super::catalogue::order(row), found, value, saturated, epoch: 1, source, at }
+    }
+
+    #[test]
+    fn parts_of_one_rank_are_a_sum_and_what_tells_the_same_again_is_left() {
+        let (bytes, pause) = ("nic_received_bytes", "pfc_received_pause_frames");
+        let parts = vec![
+            part(pause, Some(3), &FIRST, 5, false),
+            part(bytes, None, &SECOND, 1000, true),
+            part(bytes, None, &FIRST, 1, false),
+            part(pause, Some(0), &SECOND, 7, false),
+            part(bytes, None, &FIRST, 2, false),
+        ];
+        let place = |device: &str| Arc::new(Place { kind: Kind::Netdev, device: device.to_owned(), port: None });
+        let alone = vec![part(bytes, None, &SECOND, 9, true)];
+        let found = series(BTreeMap::from([(place("eth1"), parts), (place("eth0"), alone)]));
+        let told = |series: &Series| {
+            let Series { place, row, priority, value, saturated, epoch, .. } = series;
+            (place.device.clone(), row.name, *priority, *value, *saturated, *epoch)
+        };
+        let expected = [
+            ("eth0".to_owned(), bytes, None, 9, true, 1),
+            ("eth1".to_owned(), bytes, None, 3, false, 2),
+            ("eth1".to_owned(), pause, Some(0), 7, false, 1),
+            ("eth1".to_owned(), pause, Some(3), 5, false, 1),
+        ];
+        assert_eq!(found.iter().map(told).collect::<Vec<_>>(), expected);
+    }
 }

@@ -143,13 +143,17 @@ impl Windows {
         let clock = Clock { at: readout.at, utc };
         self.resources.take(&readout.resources);
         let mut read: BTreeMap<Place, BTreeMap<Key, (&'static Meaning, &Series)>> = BTreeMap::new();
-        for series in &readout.series {
-            let Some(meaning) = meaning(series.row.name) else { continue };
-            if is_no_lane(readout.subject(&series.place), series) {
-                continue;
+        for of_place in readout.series.chunk_by(|a, b| a.place == b.place) {
+            let Some(place) = of_place.first().map(|series| &series.place) else { continue };
+            let subject = readout.subject(place);
+            let known = of_place.iter().filter_map(|series| Some((meaning(series.row.name)?, series)));
+            let mut known = known.filter(|(_, series)| !is_no_lane(subject, series)).peekable();
+            if known.peek().is_some() {
+                let keyed = known.map(|(meaning, series)| {
+                    ((Arc::clone(place), series.row.name, series.priority), (meaning, series))
+                });
+                read.entry(port_of(readout, place)).or_default().extend(keyed);
             }
-            let key = (Arc::clone(&series.place), series.row.name, series.priority);
-            read.entry(port_of(readout, &series.place)).or_default().insert(key, (meaning, series));
         }
         let there = |place: &Place| {
             readout.subjects.iter().any(|subject| subject.kind == place.kind && subject.name == place.device)

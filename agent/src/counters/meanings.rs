@@ -1,5 +1,8 @@
 //! Which rows of the catalogue the detectors understand, and as what.
 
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
 use analysis::counter_series::{Counter, Lane};
 use analysis::series::Direction::{Rx, Tx};
 
@@ -48,7 +51,9 @@ impl Meaning {
 
 /// What the row of this name is to the detectors, if anything.
 pub(super) fn meaning(row: &str) -> Option<&'static Meaning> {
-    MEANINGS.iter().find(|meaning| meaning.row == row)
+    static BY_ROW: LazyLock<HashMap<&str, &Meaning>> =
+        LazyLock::new(|| MEANINGS.iter().map(|meaning| (meaning.row, meaning)).collect());
+    BY_ROW.get(row).copied()
 }
 
 /// Every row that a detector looks at.

@@ -1,11 +1,13 @@
 //! What moved between two readings.
 
+use std::cell::LazyCell;
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::catalogue::{Row, Source, Unit};
-use super::readout::{Place, Readout, Series};
+use super::readout::{Place, Readout, Series, Subject};
 
 /// One counter over an interval.
 #[derive(Clone, Debug)]
@@ -37,24 +39,18 @@ pub(crate) struct Interval {
 
 /// From one reading to a later one.
 pub(crate) fn between(earlier: &Readout, later: &Readout) -> Interval {
-    type Key<'a> = (&'a Place, &'static str, Option<u8>);
-    let key = |series: &Series| (series.row.name, series.priority);
-    let known: BTreeMap<Key<'_>, &Series> = earlier
-        .series
-        .iter()
-        .map(|series| {
-            let (name, priority) = key(series);
-            ((&*series.place, name, priority), series)
-        })
-        .collect();
-    let rates = later.series.iter().map(|series| {
-        let (name, priority) = key(series);
-        let before = known.get(&(&*series.place, name, priority)).filter(|before| before.epoch == series.epoch);
+    let is_same = |a: &&Series, b: &Series| a.place == b.place && a.row.is(b.row) && a.priority == b.priority;
+    // Mostly the same counters are there in the same order; only else are they looked for.
+    let known = LazyCell::new(|| earlier.series.iter().map(|series| (key(series), series)).collect::<BTreeMap<_, _>>());
+    let rates = later.series.iter().enumerate().map(|(at, series)| {
+        let before = earlier.series.get(at).filter(|before| is_same(before, series));
+        let before = before.or_else(|| known.get(&key(series)).copied());
+        let before = before.filter(|before| before.epoch == series.epoch);
         let counts = series.row.unit != Unit::Percent && !series.saturated;
         Rate {
             place: Arc::clone(&series.place),
             row: series.row,
-            priority,
+            priority: series.priority,
             value: series.value,
             increase: before.filter(|_| counts).and_then(|before| series.value.checked_sub(before.value)),
             saturated: series.saturated,
@@ -62,6 +58,20 @@ pub(crate) fn between(earlier: &Readout, later: &Readout) -> Interval {
         }
     });
     Interval { elapsed: later.at.saturating_duration_since(earlier.at), rates: rates.collect() }
+}
+
+fn key(series: &Series) -> (&Place, &'static str, Option<u8>) {
+    (&*series.place, series.row.name, series.priority)
+}
+
+impl Interval {
+    /// Those of one device.
+    pub(crate) fn of(&self, subject: &Subject) -> &[Rate] {
+        let device = |rate: &Rate| (rate.place.kind, &*rate.place.device).cmp(&(subject.kind, &*subject.name));
+        let from = self.rates.partition_point(|rate| device(rate) == Ordering::Less);
+        let rest = self.rates.get(from..).unwrap_or_default();
+        rest.get(..rest.partition_point(|rate| device(rate) == Ordering::Equal)).unwrap_or_default()
+    }
 }
 
 impl Rate {
@@ -87,6 +97,7 @@ mod tests {
     use super::*;
     use crate::counters::catalogue::row;
     use crate::counters::readout::{Further, Kind};
+    use crate::counters::relations::Relations;
 
     fn readout(at: Instant, name: &str, value: u64, epoch: u64, saturated: bool) -> Readout {
         let place = Arc::new(Place { kind: Kind::Netdev, device: "eth0".to_owned(), port: None });
@@ -128,6 +139,54 @@ mod tests {
         let earlier = Readout { series: vec![], ..later.clone() };
         assert_eq!(between(&earlier, &later).rates[0].increase, None);
         assert_eq!(between(&later, &later).rates[0].per_second(Duration::ZERO), None);
+    }
+
+    #[test]
+    fn counters_are_found_again_wherever_they_stand() {
+        let now = Instant::now();
+        let all = ["nic_received_bytes", "nic_sent_bytes", "nic_received_packets"];
+        let with = |names: &[&str], value| Readout {
+            series: names.iter().flat_map(|name| readout(now, name, value, 0, false).series).collect(),
+            ..readout(now, all[0], value, 0, false)
+        };
+        for (earlier, later) in [(&all[..], &all[..]), (&all, &all[1..]), (&all[1..], &all), (&all[..2], &all[1..])] {
+            let increases = between(&with(earlier, 3), &with(later, 10)).rates;
+            for rate in increases {
+                let expected = earlier.contains(&rate.row.name).then_some(7);
+                assert_eq!(rate.increase, expected, "{} from {earlier:?} to {later:?}", rate.row.name);
+            }
+        }
+    }
+
+    #[test]
+    fn each_device_has_its_own_rates() {
+        let now = Instant::now();
+        let names = [(Kind::Rdma, "mlx5_1"), (Kind::Rdma, "mlx5_10"), (Kind::Netdev, "eth0"), (Kind::Netdev, "mlx5_1")];
+        let of_two = |(kind, device): (Kind, &str)| {
+            let place = Arc::new(Place { kind, device: device.to_owned(), port: None });
+            let series = |name| readout(now, name, 1, 0, false).series.remove(0);
+            ["nic_received_bytes", "nic_sent_bytes"].map(|name| Series { place: Arc::clone(&place), ..series(name) })
+        };
+        let series = names.into_iter().flat_map(of_two).collect();
+        let readout = Readout { series, ..readout(now, "nic_received_bytes", 1, 0, false) };
+        let interval = between(&readout, &readout);
+        let subject = |kind, name: &str| Subject {
+            kind,
+            name: name.to_owned(),
+            driver: None,
+            port_of: None,
+            priorities: None,
+            quarantined: None,
+            failures: vec![],
+            relations: Relations::default(),
+        };
+        for (kind, name) in names {
+            let rates = interval.of(&subject(kind, name));
+            let own = |rate: &Rate| (rate.place.kind, &*rate.place.device) == (kind, name);
+            assert!(rates.len() == 2 && rates.iter().all(own), "{name}: {rates:?}");
+        }
+        assert!(interval.of(&subject(Kind::Netdev, "eth1")).is_empty());
+        assert!(interval.of(&subject(Kind::Rdma, "a")).is_empty());
     }
 
     #[test]

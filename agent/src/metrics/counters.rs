@@ -7,7 +7,7 @@ use super::page::{Page, Value};
 use super::seats::{OTHER, Seats};
 use super::table::Metric;
 use crate::config::limits;
-use crate::counters::catalogue::{self, Direction, Row, Unit};
+use crate::counters::catalogue::{self, Direction, Unit};
 use crate::counters::fast;
 use crate::counters::readout::{Kind, Series, Subject};
 use crate::counters::service::Latest;
@@ -27,11 +27,11 @@ pub(super) fn add(page: &mut Page, seats: &mut Seats, latest: &Latest) {
         add_info(page, seats, subject);
     }
     // By row first: where there is not room for all, each port has the most important ones.
-    for (index, row) in catalogue::rows().enumerate().filter(|(_, row)| row.metric) {
-        for series in readout.series.iter().filter(|series| series.row.is(row)) {
-            let subject = readout.subject(&series.place);
-            add_series(page, seats, index, row, series, subject);
-        }
+    let of_metrics = readout.series.iter().filter(|series| series.row.metric);
+    let mut by_row: Vec<(usize, &Series)> = of_metrics.map(|series| (catalogue::order(series.row), series)).collect();
+    by_row.sort_by_key(|(index, _)| *index);
+    for (index, series) in by_row {
+        add_series(page, seats, index, series, readout.subject(&series.place));
     }
     for subject in &readout.subjects {
         add_subject(page, seats, subject);
@@ -80,14 +80,8 @@ fn seconds(duration: Duration) -> Value {
     Value::Real(duration.as_secs_f64())
 }
 
-fn add_series(
-    page: &mut Page,
-    seats: &mut Seats,
-    index: usize,
-    row: &'static Row,
-    series: &Series,
-    subject: Option<&Subject>,
-) {
+fn add_series(page: &mut Page, seats: &mut Seats, index: usize, series: &Series, subject: Option<&Subject>) {
+    let row = series.row;
     let device = series.place.device.as_str();
     let port = series.place.port.map(|port| port.to_string()).unwrap_or_default();
     let priority = series.priority.map(|priority| priority.to_string()).unwrap_or_default();

@@ -6,12 +6,12 @@
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::net::{TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, Result, bail, ensure};
+use anyhow::{Context as _, Result, ensure};
 use clap::builder::RangedU64ValueParser;
 use serde_json::{Value, json};
 
@@ -24,9 +24,9 @@ const DEVICES: usize = 9;
 const WARM: u32 = 5;
 /// Aims: a full reading, and its CPU as a share of the other's.
 const AIM_SECONDS: f64 = 5e-3;
-const AIM_SHARE: f64 = 0.1;
-/// How long node_exporter may take to answer for the first time.
-const START: Duration = Duration::from_secs(20);
+pub(super) const AIM_SHARE: f64 = 0.1;
+/// How long a program may take to answer for the first time.
+const START: Duration = Duration::from_secs(30);
 /// Where node_exporter comes from when it is not installed.
 const SUITE: &str = "trixie";
 const PACKAGE: &str = "prometheus-node-exporter";
@@ -77,14 +77,16 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     fs::create_dir_all(&folder).with_context(|| format!("make {}", folder.display()))?;
     let tree = tempfile::tempdir().context("make a folder for the tree")?;
     let files = write_tree(tree.path())?;
-    let ours = ours(tree.path(), args.readings)?;
-    let theirs = theirs(tree.path(), &exporter()?, args.readings)?;
+    let exporter = exporter()?;
+    let (ours, theirs) = alternately(tree.path(), &exporter, args.readings)?;
     print!("{}", report(files, &ours, &theirs));
+    let served = super::served::measure(tree.path(), &exporter)?;
+    print!("{}", served.report());
     let fast = super::fast::measure()?;
     print!("{}", fast.report());
     let path = args.json.clone().unwrap_or_else(|| folder.join("counters.json"));
     let of = |figures: &Figures| json!({ "seconds": figures.seconds, "cpu_seconds": figures.cpu_seconds, "values": figures.values });
-    let figures = json!({ "files": files, "readings": args.readings, "fabricscope": of(&ours), "node_exporter": of(&theirs), "fast": fast.json() });
+    let figures = json!({ "files": files, "readings": args.readings, "fabricscope": of(&ours), "node_exporter": of(&theirs), "served": served.json(), "fast": fast.json() });
     fs::write(&path, format!("{figures:#}\n")).with_context(|| format!("write {}", path.display()))?;
     println!("\nwritten: {}", path.display());
     Ok(ExitCode::SUCCESS)
@@ -150,26 +152,53 @@ impl Running {
     }
 }
 
-fn ours(tree: &Path, readings: u32) -> Result<Figures> {
+/// Both on the same tree, one after the other in each round, so that neither has the warmer caches or the quieter host.
+fn alternately(tree: &Path, program: &Path, readings: u32) -> Result<(Figures, Figures)> {
+    let (theirs, address) = start_exporter(tree, program)?;
     let mut command = Command::new(agent()?);
     command.args(["counters", "--watch", "--all", "--interval", "10ms", "--output", "json", "--path.sysfs"]).arg(tree);
-    let mut running = Running::start(command.stdout(Stdio::piped()))?;
-    let mut lines = BufReader::new(running.0.stdout.take().context("no standard output")?).lines();
-    let mut next = || -> Result<Value> {
+    let mut ours = Running::start(command.stdout(Stdio::piped()))?;
+    let mut lines = BufReader::new(ours.0.stdout.take().context("no standard output")?).lines();
+    let mut round = || -> Result<(String, String)> {
         let line = lines.next().context("fabricscope ended early")??;
-        serde_json::from_str(&line).context("reading fabricscope's JSON")
+        Ok((line, scrape(address)?))
     };
     for _ in 0..WARM {
-        next()?;
+        round()?;
     }
-    let before = running.cpu_seconds()?;
-    let records = (0..readings).map(|_| next()).collect::<Result<Vec<_>>>()?;
-    let cpu_seconds = (running.cpu_seconds()? - before) / f64::from(readings);
+    let before = (ours.cpu_seconds()?, theirs.cpu_seconds()?);
+    let rounds = (0..readings).map(|_| round()).collect::<Result<Vec<_>>>()?;
+    let after = (ours.cpu_seconds()?, theirs.cpu_seconds()?);
+    let (records, pages): (Vec<String>, Vec<String>) = rounds.into_iter().unzip();
+    let ours = our_figures(&records, (after.0 - before.0) / f64::from(readings))?;
+    let theirs = their_figures(&pages, (after.1 - before.1) / f64::from(readings))?;
+    Ok((ours, theirs))
+}
+
+fn our_figures(records: &[String], cpu_seconds: f64) -> Result<Figures> {
+    let records: Vec<Value> = records
+        .iter()
+        .map(|record| serde_json::from_str(record).context("reading fabricscope's JSON"))
+        .collect::<Result<_>>()?;
     let seconds = records.iter().filter_map(|record| record["read_seconds"].as_f64()).collect();
     let devices = records.last().and_then(|record| record["devices"].as_array()).context("no devices")?;
     let values = devices.iter().filter_map(|device| device["counters"].as_array()).map(Vec::len).sum();
     ensure!(values > 0, "fabricscope showed no counters");
     Ok(Figures { seconds: median(seconds)?, cpu_seconds, values })
+}
+
+fn their_figures(pages: &[String], cpu_seconds: f64) -> Result<Figures> {
+    let took = "node_scrape_collector_duration_seconds{collector=\"infiniband\"} ";
+    let seconds = |page: &String| page.lines().find_map(|line| line.strip_prefix(took)?.parse().ok());
+    let seconds: Vec<f64> = pages.iter().filter_map(seconds).collect();
+    let values = pages.last().map_or(0, |page| values(page, "node_infiniband_"));
+    ensure!(values > 0, "node_exporter showed no counters of the tree");
+    Ok(Figures { seconds: median(seconds)?, cpu_seconds, values })
+}
+
+/// Series of a page whose names begin so.
+pub(super) fn values(page: &str, start: &str) -> usize {
+    page.lines().filter(|line| line.starts_with(start)).count()
 }
 
 /// node_exporter of this host, else Debian's, kept with what else is fetched.
@@ -186,42 +215,42 @@ fn exporter() -> Result<PathBuf> {
     Ok(program)
 }
 
-fn theirs(tree: &Path, program: &Path, readings: u32) -> Result<Figures> {
-    // Free a moment ago; nothing else asks for it within that time.
-    let address = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).context("find a port")?;
+/// node_exporter with this collector alone and without metrics of its own, and where it answers.
+pub(super) fn start_exporter(tree: &Path, program: &Path) -> Result<(Running, SocketAddr)> {
+    let address = free_address()?;
     let mut command = Command::new(program);
     command.args(["--collector.disable-defaults", "--collector.infiniband", "--log.level=error"]);
+    command.arg("--web.disable-exporter-metrics");
     command.arg(format!("--web.listen-address={address}")).arg(format!("--path.sysfs={}", tree.display()));
     let running = Running::start(command.stdout(Stdio::null()))?;
-    let scrape = || -> Result<String> {
-        let mut stream = TcpStream::connect(address)?;
-        stream.set_read_timeout(Some(START))?;
-        // The older version of the protocol sends the text in one piece.
-        write!(stream, "GET /metrics HTTP/1.0\r\nHost: {address}\r\n\r\n")?;
-        let mut text = String::new();
-        stream.read_to_string(&mut text)?;
-        Ok(text)
-    };
+    answers(address, "node_infiniband_").with_context(|| format!("start {}", program.display()))?;
+    Ok((running, address))
+}
+
+/// An address that was free a moment ago; nothing else asks for it within that time.
+pub(super) fn free_address() -> Result<SocketAddr> {
+    TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).context("find a port")
+}
+
+/// Waits until this is on the page.
+pub(super) fn answers(address: SocketAddr, part: &str) -> Result<()> {
     let began = Instant::now();
-    while scrape().is_err() {
-        ensure!(began.elapsed() < START, "{} does not answer on {address}", program.display());
+    while !scrape(address).is_ok_and(|page| page.contains(part)) {
+        ensure!(began.elapsed() < START, "no {part} on {address} within {} s", START.as_secs());
         std::thread::sleep(Duration::from_millis(20));
     }
-    for _ in 0..WARM {
-        scrape()?;
-    }
-    let before = running.cpu_seconds()?;
-    let pages = (0..readings).map(|_| scrape()).collect::<Result<Vec<_>>>()?;
-    let cpu_seconds = (running.cpu_seconds()? - before) / f64::from(readings);
-    let took = "node_scrape_collector_duration_seconds{collector=\"infiniband\"} ";
-    let seconds = |page: &String| page.lines().find_map(|line| line.strip_prefix(took)?.parse().ok());
-    let seconds: Vec<f64> = pages.iter().filter_map(seconds).collect();
-    let last = pages.last().context("no page")?;
-    let values = last.lines().filter(|line| line.starts_with("node_infiniband_")).count();
-    if values == 0 {
-        bail!("{} showed no counters of the tree", program.display());
-    }
-    Ok(Figures { seconds: median(seconds)?, cpu_seconds, values })
+    Ok(())
+}
+
+/// The metrics that are served there.
+pub(super) fn scrape(address: SocketAddr) -> Result<String> {
+    let mut stream = TcpStream::connect(address)?;
+    stream.set_read_timeout(Some(START))?;
+    // The older version of the protocol sends the text in one piece.
+    write!(stream, "GET /metrics HTTP/1.0\r\nHost: {address}\r\n\r\n")?;
+    let mut text = String::new();
+    stream.read_to_string(&mut text)?;
+    Ok(text)
 }
 
 pub(super) fn median(mut values: Vec<f64>) -> Result<f64> {

@@ -4,8 +4,6 @@
 //! reading and for keeping what was read; what a device's firmware takes comes on top, and is in the agent's metrics.
 
 use std::fs;
-use std::io::{Read as _, Write as _};
-use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -13,7 +11,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
 
-use super::counters::Running;
+use super::counters::{Running, free_address, scrape};
 use crate::runner::agent;
 
 /// What the kernel shows of a network device.
@@ -42,7 +40,7 @@ pub(super) struct Figures {
 pub(super) fn measure() -> Result<Figures> {
     let folder = tempfile::tempdir().context("make a folder for the tree")?;
     write_tree(folder.path())?;
-    let address = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).context("find a port")?;
+    let address = free_address()?;
     let config = folder.path().join("agent.toml");
     let text = format!(
         "metrics.listen = '{address}'\nrpc.enabled = false\nhost.path.sysfs = '{}'\nverbs.enabled = false\n\
@@ -54,20 +52,13 @@ pub(super) fn measure() -> Result<Figures> {
     let mut command = Command::new(agent()?);
     command.args(["agent", "--config"]).arg(&config).stdout(Stdio::null());
     let running = Running::start(&mut command)?;
-    let page = || -> Result<String> {
-        let mut stream = TcpStream::connect(address)?;
-        write!(stream, "GET /metrics HTTP/1.0\r\n\r\n")?;
-        let mut text = String::new();
-        stream.read_to_string(&mut text)?;
-        Ok(text)
-    };
     let began = Instant::now();
-    while !page().is_ok_and(|page| value(&page, "readings_total").is_some_and(|readings| readings > 100.0)) {
+    while !scrape(address).is_ok_and(|page| value(&page, "readings_total").is_some_and(|readings| readings > 100.0)) {
         ensure!(began.elapsed() < START, "the agent does not sample within {} s", START.as_secs());
         std::thread::sleep(Duration::from_millis(50));
     }
     let look = || -> Result<(f64, f64, f64)> {
-        let page = page()?;
+        let page = scrape(address)?;
         let of = |name: &str| value(&page, name).with_context(|| format!("no {name} on the page"));
         Ok((of("readings_total")?, of("read_seconds_total")?, cpu_seconds(running.0.id())?))
     };

@@ -10,6 +10,7 @@ mod report;
 mod runs;
 mod samples;
 mod script;
+mod served;
 mod verbs;
 
 use std::process::ExitCode;

@@ -187,8 +187,7 @@ pub(super) fn write(
 }
 
 fn device<'a>(subject: &'a Subject, interval: &Interval, all: bool) -> Device<'a> {
-    let own = |rate: &&Rate| rate.place.kind == subject.kind && rate.place.device == subject.name;
-    let rates = interval.rates.iter().filter(own).filter(|rate| all || rate.moved() || rate.saturated);
+    let rates = interval.of(subject).iter().filter(|rate| all || rate.moved() || rate.saturated);
     let counters = rates.map(|rate| Counter {
         name: rate.row.name,
         port: rate.place.port,

@@ -61,6 +61,9 @@ pub(crate) struct CountersArgs {
     port: Vec<u32>,
 
     /// Time between the two readings, such as 500ms or 10s
+    ///
+    /// From 10ms to 1h. Nobody can follow a screen that changes faster: `bursts record --counters` samples chosen
+    /// counters down to 1ms and keeps every sample.
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = interval)]
     interval: Duration,
 

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 use std::io::{self, Write};
-use std::sync::Arc;
 use std::time::Duration;
 
 use crate::counters::catalogue::{Direction, Group, Unit};
@@ -37,14 +36,10 @@ pub(super) fn write(
         let devices = if devices == 1 { "1 device".to_owned() } else { format!("{devices} devices") };
         writeln!(out, "  nothing: of {counters} counters on {devices} none that tells of trouble moved")?;
     }
-    let mut places: Vec<&Arc<Place>> = interval.rates.iter().map(|rate| &rate.place).collect();
-    places.dedup();
-    for place in places {
-        let shown = |rate: &&Rate| rate.place == *place && (all || rate.moved() || rate.saturated);
-        let rates: Vec<&Rate> = interval.rates.iter().filter(shown).collect();
-        if rates.is_empty() {
-            continue;
-        }
+    for rates in interval.rates.chunk_by(|a, b| a.place == b.place) {
+        let shown = |rate: &&Rate| all || rate.moved() || rate.saturated;
+        let rates: Vec<&Rate> = rates.iter().filter(shown).collect();
+        let Some(place) = rates.first().map(|rate| &rate.place) else { continue };
         writeln!(out, "\n{}", paper.styled(bold, &clean(&heading(place, readout.subject(place)))))?;
         let mut group: Option<Group> = None;
         for rate in rates {

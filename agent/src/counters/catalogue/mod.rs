@@ -16,6 +16,9 @@ mod tests;
 mod traffic;
 mod transport;
 
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
 pub(crate) use driver::Driver;
 pub(crate) use name::{CARRIER_DOWNS, CARRIER_UPS, Found, Name, Scale, Source, Width, origin};
 pub(crate) use row::{Direction, Group, Row, Unit};
@@ -27,6 +30,13 @@ const TABLES: &[&[Row]] =
 /// Every row.
 pub(crate) fn rows() -> impl Iterator<Item = &'static Row> {
     TABLES.iter().copied().flatten()
+}
+
+/// The row's place among all of them.
+pub(crate) fn order(row: &Row) -> usize {
+    static ORDER: LazyLock<HashMap<&str, usize>> =
+        LazyLock::new(|| rows().enumerate().map(|(at, row)| (row.name, at)).collect());
+    ORDER.get(row.name).copied().unwrap_or(usize::MAX)
 }
 
 /// A row by its own name.

@@ -236,3 +236,8 @@ fn widths_are_those_of_the_sources() {
     assert_eq!(Width::Wraps(32).largest(), Some(u64::from(u32::MAX)));
     assert_eq!(Width::Full.largest(), None);
 }
+
+#[test]
+fn every_row_knows_its_place() {
+    assert!(rows().enumerate().all(|(at, row)| order(row) == at));
+}
