@@ -1,8 +1,8 @@
 //! The burst sampler's time bucket, its place in a ring, and the totals beside it.
 //!
 //! A bucket belongs to one direction of one network device on one CPU, so that it has one writer. Its number counts
-//! intervals of `CLOCK_MONOTONIC` since boot: bucket `n` covers `[n * interval, (n + 1) * interval)` nanoseconds. A ring
-//! holds [`SLOTS`] of them; bucket `n` lives in slot `n % slots`.
+//! intervals of `CLOCK_MONOTONIC` since boot: bucket `n` covers `[n * interval, (n + 1) * interval)` nanoseconds, or what
+//! its [tick](crate::tick) says. A ring holds [`SLOTS`] of them; bucket `n` lives in slot `n % slots`.
 
 /// Which way a packet goes, seen from the host.
 pub mod direction {

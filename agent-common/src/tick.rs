@@ -26,12 +26,10 @@ pub struct Ticking {
     pub ticks: u64,
     /// Numbers that got no bucket, since their tick came too late.
     pub missed: u64,
-    /// The longest bucket there was, in nanoseconds.
-    pub longest_ns: u64,
     /// When the bucket that is written began.
     pub start_ns: u64,
     /// Not used: packets read this, so it has a cache line of its own.
-    pub reserved: [u64; 3],
+    pub reserved: [u64; 4],
 }
 
 const _: () = assert!(size_of::<Ticking>() == 64);

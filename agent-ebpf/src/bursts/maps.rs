@@ -197,15 +197,15 @@ fn now() -> Option<u64> {
     unsafe { bpf_ktime_get_ns() }.checked_div(INTERVAL.load())
 }
 
-/// Begins the bucket of a time; how long it is to the next one's.
+/// Begins the bucket of a time; how long it is to the end of its interval.
 ///
 /// The tick is the only writer. Packets see the new number after its beginning can be read.
 #[inline(always)]
-pub(crate) fn begin(now: u64) -> u64 {
+pub(crate) fn begin(now: u64) -> Option<u64> {
     let interval = INTERVAL.load();
-    let Some(sequence) = now.checked_div(interval) else { return 0 };
-    let Some(ticking) = TICKING.get_ptr_mut(0) else { return interval };
-    let Some(tick) = TICKS.get_ptr_mut(sequence as u32 & (SLOTS.load() - 1)) else { return interval };
+    let sequence = now.checked_div(interval)?;
+    let ticking = TICKING.get_ptr_mut(0)?;
+    let tick = TICKS.get_ptr_mut(sequence as u32 & (SLOTS.load() - 1))?;
     // SAFETY: the maps gave the pointers.
     unsafe {
         let words = tick.cast::<u64>();
@@ -215,13 +215,12 @@ pub(crate) fn begin(now: u64) -> u64 {
         let before = (*ticking).current;
         if before != NO_SEQUENCE {
             (*ticking).missed += sequence.saturating_sub(before + 1);
-            (*ticking).longest_ns = (*ticking).longest_ns.max(now - (*ticking).start_ns);
         }
         (*ticking).ticks += 1;
         (*ticking).start_ns = now;
         exchange(ticking.cast(), sequence);
     }
-    (sequence + 1) * interval - now
+    Some((sequence + 1) * interval - now)
 }
 
 /// Gives a bucket a new number and nothing in it.

@@ -147,7 +147,7 @@ fn what_devices_carry_is_conserved() {
             let namespace = if *device == "va" { &pair.left } else { &pair.right };
             namespace.run(&["offload", device, feature, state]).unwrap();
         }
-        for more in [&[][..], &["--clsact"]] {
+        for more in [&[][..], &["--clsact"], &["--clock", "tick"]] {
             check(case, &pair, more);
         }
     }

@@ -21,6 +21,7 @@ const QUIET: Duration = Duration::from_millis(100);
 /// What is sent, and how it is sampled.
 pub(crate) struct Pattern {
     interval: (&'static str, u64),
+    clock: &'static str,
     samples: &'static str,
     /// So slow that one datagram in a bucket is more than half of what it carries: all of a burst belongs to it.
     pub(crate) line_rate: &'static str,
@@ -32,6 +33,7 @@ pub(crate) struct Pattern {
 pub(crate) const PATTERNS: &[Pattern] = &[
     Pattern {
         interval: ("1ms", 1_000_000),
+        clock: "read",
         samples: "700",
         line_rate: "20Mbit",
         bursts: 20,
@@ -40,13 +42,27 @@ pub(crate) const PATTERNS: &[Pattern] = &[
     },
     Pattern {
         interval: ("100us", 100_000),
+        clock: "read",
         samples: "2500",
         line_rate: "200Mbit",
         bursts: 20,
         gap_us: 5_000,
         datagrams: 80,
     },
+    Pattern {
+        interval: ("1ms", 1_000_000),
+        clock: "tick",
+        samples: "700",
+        // One datagram in the longest bucket that is taken for one.
+        line_rate: "4Mbit",
+        bursts: 20,
+        gap_us: 20_000,
+        datagrams: 800,
+    },
 ];
+
+/// A bucket whose tick comes late is longer; one that is longer than so many is taken for a host that was held up.
+const LONGEST: u64 = 5;
 
 /// A burst as its sender tells it.
 #[derive(Clone, Debug, Deserialize)]
@@ -69,6 +85,9 @@ struct Found {
 pub(crate) struct Shown {
     lost_buckets: u64,
     bursts: Vec<Found>,
+    /// The longest bucket in nanoseconds, where a tick told them apart.
+    #[serde(skip)]
+    longest: Option<u64>,
 }
 
 impl Shown {
@@ -96,6 +115,11 @@ fn bursts_come_back_at_100_us_as_they_were_sent() {
     come_back(&PATTERNS[1]);
 }
 
+#[test]
+fn bursts_come_back_by_a_tick_as_they_were_sent() {
+    come_back(&PATTERNS[2]);
+}
+
 #[track_caller]
 fn come_back(pattern: &Pattern) {
     if !is_root() {
@@ -110,7 +134,12 @@ fn come_back(pattern: &Pattern) {
             Some(why) => held_up.push(why),
             None => {
                 // Not by a macro, whose output is shown of failed tests only: nothing is repeated silently.
-                let said = format!("{}: sent {} times; held up: {held_up:?}\n", pattern.interval.0, held_up.len() + 1);
+                let said = format!(
+                    "{} {}: sent {} times; held up: {held_up:?}\n",
+                    pattern.interval.0,
+                    pattern.clock,
+                    held_up.len() + 1
+                );
                 std::io::stderr().write_all(said.as_bytes()).unwrap();
                 same(pattern, &sent, &shown);
                 server.end().unwrap();
@@ -131,17 +160,25 @@ fn send_and_sample(pattern: &Pattern, pair: &Pair) -> (Vec<Sent>, Shown) {
     let begin_text =
         end(std::process::Command::new("date").args(["-u", "-d", &format!("@{begin_text}"), "+%FT%T.%NZ"]));
     let first = (begin + QUIET).as_nanos().to_string();
-    let sent = std::thread::scope(|scope| {
+    let (sent, longest) = std::thread::scope(|scope| {
         let sender = scope.spawn(|| send(pattern, pair, &first));
         let mut recorder = pair.left.command(&fabricscope());
         recorder.args(["bursts", "record", "--netdev", "va", "--interval", pattern.interval.0]);
+        recorder.args(["--clock", pattern.clock]);
         recorder.args(["--samples", pattern.samples, "--start-at", begin_text.stdout.trim(), "-o", &file]);
         let seen = end(&mut recorder);
         assert!(seen.status.success(), "{}", seen.stderr);
-        sender.join().unwrap()
+        (sender.join().unwrap(), longest(&seen.stderr))
     });
     let shown = start(&["bursts", "show", &file, "-o", "json", "--line-rate", pattern.line_rate]);
-    (sent, Shown::of(&shown, 0))
+    (sent, Shown { longest, ..Shown::of(&shown, 0) })
+}
+
+/// The longest bucket in nanoseconds, as the recorder tells it.
+fn longest(said: &str) -> Option<u64> {
+    let (_, rest) = said.split_once("the longest took ")?;
+    let seconds: f64 = rest.split_once(" s")?.0.parse().unwrap();
+    Some((seconds * 1e9) as u64)
 }
 
 /// Sends the pattern once, its first burst at this time of UTC in nanoseconds.
@@ -157,13 +194,18 @@ pub(crate) fn send(pattern: &Pattern, pair: &Pair, first_ns: &str) -> Vec<Sent> 
 /// Why this was not the pattern that was to be sent, or not all of it was sampled.
 pub(crate) fn why_held_up(pattern: &Pattern, sent: &[Sent], shown: &Shown) -> Option<String> {
     let interval = pattern.interval.1;
+    assert_eq!(shown.longest.is_some(), pattern.clock == "tick");
+    let longest = shown.longest.unwrap_or(interval);
+    if longest > LONGEST * interval {
+        return Some(format!("a bucket took {longest} ns"));
+    }
     // Else no bucket within a burst can be empty.
     if let Some(burst) = sent.iter().find(|burst| burst.longest_ns > interval) {
         return Some(format!("two datagrams took {} ns", burst.longest_ns));
     }
     // Between two bursts a bucket must be empty.
     let apart = |pair: &[Sent]| pair[1].start_ns - pair[0].end_ns;
-    if let Some(near) = sent.windows(2).map(apart).find(|apart| *apart < 2 * interval as i64) {
+    if let Some(near) = sent.windows(2).map(apart).find(|apart| *apart < 2 * longest as i64) {
         return Some(format!("two bursts were {near} ns apart"));
     }
     (shown.lost_buckets > 0).then(|| format!("{} buckets were lost", shown.lost_buckets))
@@ -173,12 +215,13 @@ pub(crate) fn why_held_up(pattern: &Pattern, sent: &[Sent], shown: &Shown) -> Op
 pub(crate) fn same(pattern: &Pattern, sent: &[Sent], shown: &Shown) {
     assert_eq!(sent.len(), pattern.bursts);
     assert_eq!(shown.bursts.len(), pattern.bursts, "{sent:?}\n{shown:?}");
-    let (volume, interval) = (pattern.datagrams * DATAGRAM, pattern.interval.1 as i64);
+    let volume = pattern.datagrams * DATAGRAM;
+    let bucket = shown.longest.unwrap_or(pattern.interval.1) as i64;
     for (sent, found) in sent.iter().zip(&shown.bursts) {
         assert!(found.bytes.abs_diff(volume) * 100 <= 2 * volume, "{volume} bytes were sent: {found:?}");
         // A bucket's time is that of its middle; the first datagram left somewhen between these two.
-        let middle = found.start_ns + interval / 2;
+        let middle = found.start_ns + bucket / 2;
         let off = middle - middle.clamp(sent.start_ns, sent.first_ns);
-        assert!(off.abs() <= interval, "off by {off} ns: {sent:?}, {found:?}");
+        assert!(off.abs() <= bucket, "off by {off} ns: {sent:?}, {found:?}");
     }
 }

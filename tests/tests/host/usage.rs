@@ -73,6 +73,15 @@ fn wrong_filters_of_a_trace_are_usage_errors_that_name_them() {
 }
 
 #[test]
+fn a_tick_for_too_short_an_interval_is_a_usage_error_that_says_what_to_write() {
+    for command in ["record", "totals"] {
+        let words = ["bursts", command, "--netdev", "lo", "--interval", "100us", "--clock"];
+        refused(&[&words[..], &["tick"]].concat(), USAGE, &["1ms or 10ms", "read"]);
+        refused(&[&words[..], &["jiffies"]].concat(), USAGE, &["--clock", "jiffies", "read or tick"]);
+    }
+}
+
+#[test]
 fn a_configuration_that_cannot_be_read_is_a_failure_that_names_it() {
     refused(&["check", "--config", "/no/such/file"], FAILED, &["/no/such/file"]);
     refused(&["agent", "--config", "/no/such/file"], FAILED, &["/no/such/file"]);

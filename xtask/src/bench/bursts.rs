@@ -78,6 +78,8 @@ const RUNS: &[Run] = &[
     Run { name: "clock only", by: By::Idle("clock") },
     Run { name: "no sketch, 1 ms", by: By::Ours(&["--no-sketch"]) },
     Run { name: ALL, by: By::Ours(&["--interval", "1ms"]) },
+    Run { name: "no sketch, 1 ms, tick", by: By::Ours(&["--clock", "tick", "--no-sketch"]) },
+    Run { name: "all fields, 1 ms, tick", by: By::Ours(&["--clock", "tick"]) },
     Run { name: "no sketch, 100 us", by: By::Ours(&["--interval", "100us", "--no-sketch"]) },
     Run { name: "all fields, 100 us", by: By::Ours(&["--interval", "100us"]) },
     Run { name: "no sketch, 1 ms, clsact", by: By::Ours(&["--clsact", "--no-sketch"]) },

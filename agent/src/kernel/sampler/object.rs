@@ -89,9 +89,10 @@ impl Object {
         let regional = u32::from(!options.regions.is_empty());
         let prefixes = u32::try_from(options.regions.len()).context("too many prefixes")?.max(1);
         let ticked = u32::from(options.clock == Clock::Tick);
+        let ticks = if options.clock == Clock::Tick { options.slots } else { 1 };
         let mut ebpf = EbpfLoader::new()
             .map_max_entries("REGIONS", prefixes)
-            .map_max_entries("TICKS", options.slots)
+            .map_max_entries("TICKS", ticks)
             .override_global(constant::TICKED, &ticked, true)
             .override_global(constant::REGIONAL, &regional, true)
             .override_global(constant::SUSPECTED, &suspected, true)

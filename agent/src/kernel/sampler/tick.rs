@@ -51,9 +51,8 @@ impl Ticks {
 
     /// What the tick says of itself.
     pub(super) fn state(&self) -> Ticking {
-        let [current, ticks, missed, longest_ns, start_ns, reserved @ ..] =
-            self.state.entry(0).map(copy).unwrap_or_default();
-        Ticking { current, ticks, missed, longest_ns, start_ns, reserved }
+        let [current, ticks, missed, start_ns, reserved @ ..] = self.state.entry(0).map(copy).unwrap_or_default();
+        Ticking { current, ticks, missed, start_ns, reserved }
     }
 
     /// Whether it goes on. One that stood still for so long has ended, and with it all buckets.
