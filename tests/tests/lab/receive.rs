@@ -30,7 +30,7 @@ for recorder in $(pidof fabricscope); do kill -INT $recorder; done
 wait $near $far
 for end in fsnic0 fsnic1; do
     fabricscope bursts convert $out/$end.parquet $out/$end.csv
-    fabricscope bursts show $out/$end.parquet --line-rate 1Gbit --plot > $out/$end.text
+    fabricscope bursts show $out/$end.parquet --line-rate 1Gbit --plot --svg $out/$end.svg > $out/$end.text
     fabricscope bursts show $out/$end.parquet --line-rate 1Gbit -o json > $out/$end.json
 done
 
@@ -77,14 +77,17 @@ pub(crate) fn polls(run: &Run) {
     assert!(column(run, "fsnic0", "rx_packets").iter().sum::<u64>() >= 5);
 }
 
-/// It is told for people, in a picture of characters and as JSON.
+/// It is told for people, in a picture of characters, in one for reports and as JSON.
 #[track_caller]
 pub(crate) fn polls_shown(run: &Run) {
     let output = run.output().unwrap();
     let text = output.file("fsnic1.text").unwrap();
     assert!(text.contains(" polls out of budget") && text.contains(", ! polls out of budget"), "{text}");
     assert!(text.lines().any(|line| line.trim_start_matches([' ', '│']).starts_with('!')), "{text}");
-    assert!(!output.file("fsnic0.text").unwrap().contains("out of budget"));
+    assert!(output.file("fsnic1.svg").unwrap().contains(" polls out of budget"));
+    for none in ["fsnic0.text", "fsnic0.svg"] {
+        assert!(!output.file(none).unwrap().contains("out of budget"), "{none}");
+    }
     let json = |netdev: &str| -> HashMap<String, Value> {
         serde_json::from_str(&output.file(&format!("{netdev}.json")).unwrap()).unwrap()
     };
