@@ -82,6 +82,7 @@ pub struct Run {
     scenario: &'static Scenario,
     /// What it finds in `/mnt/out` besides.
     files: fn() -> Result<Vec<PathBuf>>,
+    systemd: bool,
     output: OnceLock<Result<Output, String>>,
 }
 
@@ -106,7 +107,14 @@ impl Run {
     /// The same with further files in `/mnt/out`.
     #[must_use]
     pub const fn with(kernel: &'static str, scenario: &'static Scenario, files: fn() -> Result<Vec<PathBuf>>) -> Self {
-        Run { kernel, scenario, files, output: OnceLock::new() }
+        Run { kernel, scenario, files, systemd: false, output: OnceLock::new() }
+    }
+
+    /// The same on a machine whose first process is systemd.
+    #[must_use]
+    pub const fn under_systemd(mut self) -> Self {
+        self.systemd = true;
+        self
     }
 
     /// The kernel, as the lab names it.
@@ -132,6 +140,7 @@ impl Run {
         }
         lab.files.extend((self.files)()?);
         (lab.share, lab.processors, lab.limit) = (Some(workload.to_owned()), processors, limit);
+        lab.systemd = self.systemd;
         let output = lab.run(&format!("{}{PRELUDE}{script}", nic::FUNCTIONS))?;
         let words = tail(&output.stderr, 40);
         ensure!(output.status == 0, "{name} on kernel {} ended with {}:\n{words}", self.kernel, output.status);
