@@ -41,6 +41,8 @@ pub struct Lab {
     pub limit: Duration,
     /// Whether soft-RoCE devices are made.
     pub rdma: bool,
+    /// Whether systemd is the first process.
+    pub systemd: bool,
 }
 
 /// What a run left.
@@ -68,6 +70,7 @@ impl Lab {
             processors: 1,
             limit: Duration::from_secs(300),
             rdma: true,
+            systemd: false,
         }
     }
 
@@ -97,6 +100,9 @@ impl Lab {
         }
         if !self.rdma {
             command.arg("--no-rdma");
+        }
+        if self.systemd {
+            command.arg("--systemd");
         }
         let inside = format!("bash {OUT}/{SCRIPT}; status=$?; echo $status > {OUT}/{VERDICT}; exit $status");
         command.args(["--", "bash", "-c", &inside]);

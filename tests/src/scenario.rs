@@ -82,6 +82,7 @@ pub struct Run {
     scenario: &'static Scenario,
     /// What it finds in `/mnt/out` besides, on that kernel.
     files: fn(&str) -> Result<Vec<PathBuf>>,
+    systemd: bool,
     output: OnceLock<Result<Output, String>>,
 }
 
@@ -110,7 +111,14 @@ impl Run {
         scenario: &'static Scenario,
         files: fn(&str) -> Result<Vec<PathBuf>>,
     ) -> Self {
-        Run { kernel, scenario, files, output: OnceLock::new() }
+        Run { kernel, scenario, files, systemd: false, output: OnceLock::new() }
+    }
+
+    /// The same on a machine whose first process is systemd.
+    #[must_use]
+    pub const fn under_systemd(mut self) -> Self {
+        self.systemd = true;
+        self
     }
 
     /// The kernel, as the lab names it.
@@ -136,6 +144,7 @@ impl Run {
         }
         lab.files.extend((self.files)(self.kernel)?);
         (lab.share, lab.processors, lab.limit) = (Some(workload.to_owned()), processors, limit);
+        lab.systemd = self.systemd;
         let output = lab.run(&format!("{}{PRELUDE}{script}", nic::FUNCTIONS))?;
         let words = tail(&output.stderr, 40);
         ensure!(output.status == 0, "{name} on kernel {} ended with {}:\n{words}", self.kernel, output.status);

@@ -25,6 +25,7 @@ mod requests;
 mod siw;
 mod sources;
 mod storms;
+mod unit;
 
 /// The tests of every kernel. Adding a kernel to the tests is one row here; the lab and the tables of facts must know
 /// it too.
@@ -35,7 +36,7 @@ macro_rules! kernels {
 
             use crate::{
                 bare, bursts, bursts_roce, bursts_tcp, calls, counters, daemon, drivers, exporter, fast, health, leftovers, load, nic,
-                notices, pause, programs, receive, reload, requests, siw, sources, storms,
+                notices, pause, programs, receive, reload, requests, siw, sources, storms, unit,
             };
 
             static FACTS: Run = Run::new($kernel, &calls::FACTS);
@@ -52,6 +53,7 @@ macro_rules! kernels {
             static RECEIVE: Run = Run::new($kernel, &receive::SCENARIO);
             static STORMS: Run = Run::new($kernel, &storms::SCENARIO);
             static EXPORTER: Run = Run::with($kernel, &exporter::SCENARIO, tests::node_exporter::files);
+            static UNIT: Run = Run::with($kernel, &unit::SCENARIO, unit::files).under_systemd();
             static FAST: Run = Run::new($kernel, &fast::SCENARIO);
             static COUNTERS: Run = Run::new($kernel, &counters::SCENARIO);
             static SIW: Run = Run::with($kernel, &siw::SCENARIO, tests::modules::siw);
@@ -168,6 +170,12 @@ macro_rules! kernels {
                 retransmits_are_those_of_the_kernel: bursts_tcp::sent_again(&TCP),
                 retransmits_arrive_marked_and_unharmed: bursts_tcp::marked_again(&TCP),
                 the_sampler_attaches_by_what_the_kernel_has: bursts::means(&BURSTS),
+                the_service_is_well_formed_and_closed: unit::form(&UNIT),
+                the_service_attaches_what_root_attaches: unit::hooks(&UNIT),
+                the_service_measures_what_root_measures: unit::measured(&UNIT),
+                failures_are_in_the_journal: unit::failures(&UNIT),
+                a_broken_configuration_is_refused_by_the_service: unit::refused(&UNIT),
+                a_killed_service_is_cleaned_up_and_a_stopped_one_leaves_nothing: unit::left(&UNIT),
                 nothing_is_left_after_the_end: leftovers::ended(&LEFTOVERS),
                 halting_removes_what_a_killed_agent_left: leftovers::halted(&LEFTOVERS),
                 nothing_runs_after_a_kill_and_the_next_start_cleans_up: leftovers::killed(&LEFTOVERS),

@@ -32,6 +32,8 @@ pub(super) const VERDICT: &str = "verdict";
 pub(super) const COMMAND: &str = "command";
 /// The file in that folder that sets up soft-RoCE, if it is to be.
 pub(super) const RDMA: &str = "rdma";
+/// The file in that folder by which systemd is the first process, if it is to be.
+pub(super) const SYSTEMD: &str = "systemd";
 /// The names of the serial ports for the command's output and errors.
 pub(super) const PORTS: [&str; 2] = ["stdout", "stderr"];
 /// The I/O port of QEMU's isa-debug-exit: a byte written there ends the machine at once.
@@ -161,10 +163,12 @@ port() {{
         if [ "$(cat "$name")" = "$1" ]; then basename "$(dirname "$name")"; fi
     done
 }}
+work() {{
 # A port takes one opener only, and programs open /dev/stdout again: they get a pipe, one cat the port.
 mkfifo /run/{stdout} /run/{stderr}
 cat /run/{stdout} > "/dev/$(port {stdout})" & out=$!
 cat /run/{stderr} > "/dev/$(port {stderr})" & err=$!
+if [ -e {RUN_FOLDER}/{SYSTEMD} ]; then until systemctl -q is-active basic.target 2>/dev/null; do sleep 0.1; done; fi
 : > {RUN_FOLDER}/{READY}
 until [ -e {RUN_FOLDER}/{GO} ]; do cat /proc/uptime > {RUN_FOLDER}/{CLOCK}; sleep 0.05; done
 sh -c 'echo $$ > /sys/fs/cgroup/lab/cgroup.procs; exec sh {RUN_FOLDER}/{COMMAND}' </dev/null >/run/{stdout} 2>/run/{stderr}
@@ -174,6 +178,22 @@ echo 1 > /sys/fs/cgroup/lab/cgroup.kill
 tries=0
 while [ $tries -lt 100 ] && {{ kill -0 $out || kill -0 $err; }} 2>/dev/null; do sleep 0.05; tries=$((tries + 1)); done
 finish "exit $status"
+}}
+"#
+    ) + &first_process()
+}
+
+/// What the first process does when all is prepared: the work, or systemd beside it. Of what systemd starts by itself the
+/// journal is left: the rest takes 20 s under emulation, and may undo some of what was prepared.
+fn first_process() -> String {
+    format!(
+        r#"if [ ! -e {RUN_FOLDER}/{SYSTEMD} ]; then work; fi
+cd /usr/lib/systemd/system
+find sysinit.target.wants sockets.target.wants timers.target.wants -type l ! -name '*journald*' -delete
+rm -f ../system-generators/* /etc/systemd/system/timers.target.wants/*
+tr -d - < /proc/sys/kernel/random/uuid > /etc/machine-id
+work &
+exec /usr/lib/systemd/systemd --unit=basic.target
 "#
     )
 }

@@ -13,7 +13,8 @@ use crate::apt;
 
 /// The Debian suite of the root.
 pub(super) const SUITE: &str = "trixie";
-/// RDMA and tracing tools that tests compare with, network tools, and a C compiler for small workloads.
+/// RDMA and tracing tools that tests compare with, network tools, a C compiler for small workloads, and what starts
+/// services.
 const PACKAGES: &[&str] = &[
     "bpftool",
     "bpftrace",
@@ -36,6 +37,7 @@ const PACKAGES: &[&str] = &[
     "rdma-core",
     "rdmacm-utils",
     "strace",
+    "systemd",
     "tcpdump",
 ];
 /// Nothing in the guest reads these: 150 MB less.
