@@ -1,7 +1,8 @@
 //! The known calls: what each ends with on each kernel, and the layer and function that refuse it.
 //!
-//! Both tables were written down from runs on real kernels: `facts/verbs-failures.tsv` what the program and strace saw,
-//! `facts/verbs-layers.tsv` what a probe on every function of the RDMA modules saw.
+//! The tables were written down from runs on real kernels: `facts/*-failures.tsv` what the program and strace saw,
+//! `facts/verbs-layers.tsv` what a probe on every function of the RDMA modules saw, `facts/siw-layers.tsv` what the
+//! kernel's source says of what the agent told.
 
 use std::collections::BTreeSet;
 
@@ -11,6 +12,11 @@ use anyhow::{Context as _, Result, bail, ensure};
 pub const FAILURES: &str = include_str!("../facts/verbs-failures.tsv");
 /// The layer and the function that refuse them.
 pub const LAYERS: &str = include_str!("../facts/verbs-layers.tsv");
+
+/// The same calls on soft-iWARP.
+pub const SIW_FAILURES: &str = include_str!("../facts/siw-failures.tsv");
+/// The layer and the function that refuse them there.
+pub const SIW_LAYERS: &str = include_str!("../facts/siw-layers.tsv");
 
 /// Error the kernel keeps to itself for an unknown ioctl; user space sees ENOTTY (include/linux/errno.h, ENOIOCTLCMD).
 const ENOIOCTLCMD: u32 = 515;
@@ -195,6 +201,16 @@ mod tests {
                 let refused = matches!(row.class, Class::Failure | Class::Probe);
                 assert_eq!(row.refused_with.as_deref(), refused.then_some(&*row.errno), "{}", row.recipe);
             }
+        }
+    }
+
+    #[test]
+    fn soft_iwarp_makes_the_same_calls() {
+        for kernel in KERNELS {
+            let names = |failures, layers| -> Vec<String> {
+                expected(failures, layers, kernel).unwrap().into_iter().map(|call| call.recipe).collect()
+            };
+            assert_eq!(names(SIW_FAILURES, SIW_LAYERS), names(FAILURES, LAYERS));
         }
     }
 

@@ -46,18 +46,23 @@ fn table(run: &Run) -> Vec<Expected> {
     expected(FAILURES, LAYERS, run.kernel()).unwrap()
 }
 
-/// A session that agrees with the table, and with its own rows.
+/// A session with soft-RoCE that agrees with the table, and with its own rows.
 #[track_caller]
 pub(crate) fn agree(run: &Run, name: &str, probes: bool) {
-    let table = table(run);
+    agree_with(run, name, probes, &table(run), "rxe0");
+}
+
+/// The same with any table and device.
+#[track_caller]
+pub(crate) fn agree_with(run: &Run, name: &str, probes: bool, table: &[Expected], device: &str) {
     let rows: Vec<Row> = run.lines(&format!("{name}.rows")).unwrap();
-    let report = compare_calls(&table, &rows);
+    let report = compare_calls(table, &rows);
     assert!(report.is_empty(), "the program itself, traced:\n{report}");
     let traced = run.traced(name).unwrap();
-    let report = compare_events(&table, &rows, &traced.events, probes);
+    let report = compare_events(table, &rows, &traced.events, probes);
     assert!(report.is_empty(), "{report}\n{}", traced.show());
     assert_eq!(traced.status, 0, "{}", traced.show());
-    let elsewhere = traced.events.iter().find(|event| event.device.as_deref() != Some("rxe0"));
+    let elsewhere = traced.events.iter().find(|event| event.device.as_deref() != Some(device));
     assert_eq!(elsewhere, None, "{}", traced.show());
     let numbers = traced.summary().unwrap();
     let failures = traced.events.iter().filter(|event| event.refused() && !event.probe).count();

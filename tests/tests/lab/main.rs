@@ -22,6 +22,7 @@ mod programs;
 mod receive;
 mod reload;
 mod requests;
+mod siw;
 mod sources;
 mod storms;
 
@@ -34,7 +35,7 @@ macro_rules! kernels {
 
             use crate::{
                 bare, bursts, bursts_roce, bursts_tcp, calls, counters, daemon, drivers, exporter, fast, health, leftovers, load, nic,
-                notices, pause, programs, receive, reload, requests, sources, storms,
+                notices, pause, programs, receive, reload, requests, siw, sources, storms,
             };
 
             static FACTS: Run = Run::new($kernel, &calls::FACTS);
@@ -42,7 +43,7 @@ macro_rules! kernels {
             static LOAD: Run = Run::new($kernel, &load::SCENARIO);
             static PROGRAMS: Run = Run::new($kernel, &programs::SCENARIO);
             static DAEMON: Run = Run::new($kernel, &daemon::SCENARIO);
-            static DRIVERS: Run = Run::new($kernel, &drivers::SCENARIO);
+            static DRIVERS: Run = Run::with($kernel, &drivers::SCENARIO, tests::modules::siw);
             static HEALTH: Run = Run::new($kernel, &health::SCENARIO);
             static LEFTOVERS: Run = Run::new($kernel, &leftovers::SCENARIO);
             static NOTICES: Run = Run::new($kernel, &notices::SCENARIO);
@@ -53,6 +54,7 @@ macro_rules! kernels {
             static EXPORTER: Run = Run::with($kernel, &exporter::SCENARIO, tests::node_exporter::files);
             static FAST: Run = Run::new($kernel, &fast::SCENARIO);
             static COUNTERS: Run = Run::new($kernel, &counters::SCENARIO);
+            static SIW: Run = Run::with($kernel, &siw::SCENARIO, tests::modules::siw);
             static SOURCES: Run = Run::new($kernel, &sources::SCENARIO);
             static BARE: Run = Run::new($kernel, &bare::SCENARIO);
             static NIC: Run = Run::new($kernel, &nic::SCENARIO);
@@ -116,6 +118,11 @@ macro_rules! kernels {
                 a_host_that_is_stopped_is_a_victim: storms::victim(&STORMS),
                 a_storm_that_the_driver_counts_is_one: storms::reported(&STORMS),
                 wraps_and_resets_make_no_finding: storms::nothing_else(&STORMS),
+                iwarp_is_told_from_roce: siw::told(&SIW),
+                iwarp_counts_on_its_network_device: siw::counters(&SIW),
+                known_iwarp_traffic_gives_known_bytes: siw::traffic(&SIW),
+                what_soft_iwarp_refuses_is_named: siw::failures(&SIW),
+                connections_of_iwarp_are_named_down_to_the_driver: siw::connections(&SIW),
                 losses_are_told_by_what_they_make_necessary: exporter::loss(&EXPORTER),
                 each_loss_of_soft_roce_s_link_is_counted: exporter::downs(&EXPORTER),
                 node_exporter_says_the_same_where_it_says_anything: exporter::beside(&EXPORTER),
