@@ -178,7 +178,7 @@ pub(crate) fn connections(run: &Run) {
         );
     };
     check("reg_mr", "EFAULT", "siw_umem_get");
-    check("modify_qp", "EINVAL", "siw_qp_modify");
+    check("modify_qp", "EINVAL", "siw_verbs_modify_qp");
     check("rdma_listen", "EADDRINUSE", "siw_create_listen");
     check("rdma_connect", "ECONNREFUSED", "siw_connect");
     // Under the sysfs that `ip netns exec` mounts there is no cgroup file system.

@@ -95,7 +95,7 @@ exit 0
 };
 
 /// The files of the package, for a machine of the lab.
-pub(crate) fn files() -> Result<Vec<PathBuf>> {
+pub(crate) fn files(_kernel: &str) -> Result<Vec<PathBuf>> {
     Ok(FILES.map(|file| workspace().join("deploy").join(file)).into())
 }
 

@@ -25,7 +25,6 @@ pub(super) const ROWS: &[Hook] = &[
     driver("siw_query_port", &["siw_query_port"]).session(),
     driver("siw_mmap", &["siw_mmap"]).session(),
     driver("siw_pin", &["siw_umem_get"]).long().session(),
-    driver("siw_change_qp", &["siw_qp_modify"]).session(),
     driver("siw_listen", &["siw_create_listen"]).session(),
     driver("siw_connect", &["siw_connect"]).session(),
     driver("siw_accept", &["siw_accept"]).session(),
