@@ -11,6 +11,7 @@ mod bursts_last;
 mod bursts_marks;
 mod bursts_pattern;
 mod bursts_show;
+mod bursts_tick;
 mod counters;
 mod daemon;
 mod fast;
