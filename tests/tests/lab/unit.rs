@@ -34,7 +34,7 @@ property() { systemctl show --property $1 --value fabricscope; }
 sampled() { holds "fabricscope_netdev_sampled{netdev=\"$1\"}" '== 1'; }
 reads() { holds 'fabricscope_rdma_sent_packets_total{device="mlx5_1"' '>= 0'; }
 works() {
-    until_true 'sampled fsnic0 && sampled fsnic1 && reads && scrape /healthz | grep -q "200 OK"' 150 || { echo "$1 does not work" >&2; journal >&2; }
+    until_true 'sampled fsnic0 && sampled fsnic1 && reads && scrape /healthz | grep -q "200 OK"' 60 || { echo "$1 does not work" >&2; journal >&2; }
     hooks $1; scrape /metrics > $out/$1.metrics
 }
 nic_load || exit 1
@@ -69,14 +69,14 @@ until_true "holds 'fabricscope_rdma_sent_packets_total{device=\"$device\"' '> 20
 fabricscope bursts show --last 60s --netdev fsnic0 -o json > $out/samples.json
 rdma system set netns exclusive && ip netns add green && rdma dev set mlx5_1 netns green || exit 1
 nic 1 hw_counters 'np_cnp_sent 72'
-until_true "holds 'fabricscope_rdma_cnp_sent_packets_total{device=\"mlx5_1\",port=\"1\"}' '== 72'" 120 || echo 'not read elsewhere' >&2
+until_true "holds 'fabricscope_rdma_cnp_sent_packets_total{device=\"mlx5_1\",port=\"1\"}' '== 72'" 40 || echo 'not read elsewhere' >&2
 scrape /metrics > $out/used.metrics
 for name in MemoryCurrent CPUUsageNSec NRestarts; do echo $name $(property $name); done > $out/cost
 ip netns del green; until_true '[ -d /sys/class/infiniband/mlx5_1 ]'; rdma system set netns shared
 
 # By its number: `systemctl kill` ends the whole cgroup by a way after which 6.1 starts nothing in it.
 kill -9 $(property MainPID)
-until_true '[ "$(property NRestarts)" = 1 ]' 120 || echo 'not restarted' >&2
+until_true '[ "$(property NRestarts)" = 1 ]' 60 || echo 'not restarted' >&2
 journal > $out/killed.journal
 works again
 systemctl stop fabricscope; property Result > $out/stopped; property ActiveState >> $out/stopped
