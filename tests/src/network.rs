@@ -6,8 +6,8 @@ use std::hash::{Hash as _, Hasher as _};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, anyhow, ensure};
@@ -176,6 +176,18 @@ pub struct Pair {
     pub left: Namespace,
     /// Where `vb` is, with addresses ending in 2.
     pub right: Namespace,
+    _turn: Turn,
+}
+
+/// Packets of one pair are handled by whichever processor they come from, also while another pair's are to be sent on
+/// time.
+static TRAFFIC: RwLock<()> = RwLock::new(());
+
+/// What a pair holds for as long as it is there.
+#[derive(Debug)]
+enum Turn {
+    WithOthers(#[expect(dead_code, reason = "it is held")] RwLockReadGuard<'static, ()>),
+    Alone(#[expect(dead_code, reason = "it is held")] RwLockWriteGuard<'static, ()>),
 }
 
 /// The right one's address of IPv4.
@@ -189,7 +201,19 @@ impl Pair {
     /// # Errors
     /// When `ip` fails: its message is shown.
     pub fn new(ipv6: bool) -> Result<Self> {
-        let pair = Self { left: Namespace::new()?, right: Namespace::new()? };
+        Self::make(Turn::WithOthers(TRAFFIC.read().unwrap_or_else(PoisonError::into_inner)), ipv6)
+    }
+
+    /// The same for what is to be sent on time: there is no other pair in this process meanwhile. Speaks IPv4.
+    ///
+    /// # Errors
+    /// When `ip` fails: its message is shown.
+    pub fn alone() -> Result<Self> {
+        Self::make(Turn::Alone(TRAFFIC.write().unwrap_or_else(PoisonError::into_inner)), false)
+    }
+
+    fn make(turn: Turn, ipv6: bool) -> Result<Self> {
+        let pair = Self { left: Namespace::new()?, right: Namespace::new()?, _turn: turn };
         if ipv6 {
             for namespace in [&pair.left, &pair.right] {
                 namespace.write("net/ipv6/conf/all/disable_ipv6", "0")?;

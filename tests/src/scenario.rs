@@ -65,7 +65,8 @@ declare -f > /run/functions; export BASH_ENV=/run/functions
 pub struct Scenario {
     /// Its name: one word.
     pub name: &'static str,
-    /// A bash script; see [`Traced`] for what `trace` leaves.
+    /// A bash script; see [`Traced`] for what `trace` leaves. What grows while it is read lies in `/run` and is copied to
+    /// `$out` later: 7.3 has been seen to give back a page of such a file on a share as zeros, and to leave it so.
     pub script: &'static str,
     /// Whether it finds the lab's own kernel modules in `/mnt/out`: the stand-ins for mlx5, and the [`nic`].
     pub modules: bool,

@@ -27,13 +27,13 @@ pingpong() {
 }
 pingpong warm
 sysfs before
-fabricscope counters --device $device --watch --interval 1s --all -o json > $out/moving.json & reader=$!
-until_true '[ -s $out/moving.json ]'
+fabricscope counters --device $device --watch --interval 1s --all -o json > /run/moving.json & reader=$!
+until_true '[ -s /run/moving.json ]'
 pingpong moved
 # The interval in which it ended is over one line later.
-lines=$(($(wc -l < $out/moving.json) + 2))
-until_true '[ $(wc -l < $out/moving.json) -ge $lines ]'
-kill $reader; wait $reader
+lines=$(($(wc -l < /run/moving.json) + 2))
+until_true '[ $(wc -l < /run/moving.json) -ge $lines ]'
+kill $reader; wait $reader; cp /run/moving.json $out
 sysfs after
 fabricscope counters --all --interval 10ms -o json > $out/everything.json
 exit 0

@@ -10,11 +10,11 @@ pub(crate) const SCENARIO: Scenario = Scenario {
     name: "pause",
     script: r#"nic_load || exit 1
 dcb pfc set dev fsnic0 prio-pfc all:off 3:on || exit 1
-intervals() { lines=$(($(wc -l < $out/watch.json) + $1)); until_true '[ $(wc -l < $out/watch.json) -ge $lines ]'; }
+intervals() { lines=$(($(wc -l < /run/watch.json) + $1)); until_true '[ $(wc -l < /run/watch.json) -ge $lines ]'; }
 nic 0 hw_counters 'out_of_sequence 4294967290' 'rp_cnp_handled 500' 'np_cnp_sent 5'
 nic 0 ethtool 'rx_prio3_pause 7' 'tx_prio3_pause 8' 'rx_discards_phy 9'
-fabricscope counters --device 'mlx5_0 fsnic0' --watch --interval 500ms --all -o json > $out/watch.json 2> $out/watch.log & reader=$!
-until_true '[ -s $out/watch.json ]'
+fabricscope counters --device 'mlx5_0 fsnic0' --watch --interval 500ms --all -o json > /run/watch.json 2> $out/watch.log & reader=$!
+until_true '[ -s /run/watch.json ]'
 # This host stops the network for nearly all of the time, and is stopped for a quarter of it.
 nic 0 ethtool 'ramp tx_prio3_pause_duration 990' 'ramp tx_prio3_pause 2' 'ramp rx_prio3_pause_duration 250' 'ramp rx_discards_phy 1'
 intervals 4
@@ -29,10 +29,10 @@ nic 0 hw_counters 'fail * EIO'
 intervals 2
 nic 0 hw_counters 'fail * 0'; nic 0 counters 'link_downed 255'
 intervals 2
-cp $out/watch.json $out/healed.json
+cp /run/watch.json $out/healed.json
 nic 0 hw_counters 'fail * EIO'; nic 0 counters 'fail * EINVAL'
 intervals 2
-kill $reader; wait $reader
+kill $reader; wait $reader; cp /run/watch.json $out
 exit 0
 "#,
     modules: true,

@@ -51,24 +51,24 @@ until_true "holds 'fabricscope_nic_carrier_down_events_total{netdev=\"fsnic0\"}'
 scrape /metrics > $out/before.metrics
 # The adapter has no count of its own, which would come first.
 nic 0 ethtool 'hide link_down_events_phy'; nic 0 link 'hide link_down_events'
-fabricscope counters --device fsnic0 --watch --interval 200ms --all -o json > $out/links.json 2> $out/links.log & reader=$!
-until_true '[ -s $out/links.json ]'
+fabricscope counters --device fsnic0 --watch --interval 200ms --all -o json > /run/links.json 2> $out/links.log & reader=$!
+until_true '[ -s /run/links.json ]'
 last=$(changes 5)
 flap 5
 until_true "holds 'fabricscope_nic_carrier_down_events_total{netdev=\"fsnic0\"}' '== $last'" || echo 'links missed' >&2
 scrape /metrics > $out/after.metrics
-lines=$(($(wc -l < $out/links.json) + 8)); until_true '[ $(wc -l < $out/links.json) -ge $lines ]'
-kill $reader; wait $reader
+lines=$(($(wc -l < /run/links.json) + 8)); until_true '[ $(wc -l < /run/links.json) -ge $lines ]'
+kill $reader; wait $reader; cp /run/links.json $out
 fabricscope counters --device fsnic0 --interval 100ms > $out/links.text
 # More messages than there is room for, while nobody takes them.
-fabricscope counters --device fsnic0 --watch --interval 200ms --all -o json > $out/flood.json 2> $out/flood.log & reader=$!
-until_true '[ -s $out/flood.json ]'
+fabricscope counters --device fsnic0 --watch --interval 200ms --all -o json > /run/flood.json 2> $out/flood.log & reader=$!
+until_true '[ -s /run/flood.json ]'
 kill -STOP $reader
 ip link add d0 type dummy; for count in $(seq 400); do echo "link set d0 mtu $((1000 + count))"; done | ip -batch -; ip link del d0
 flap 3
 kill -CONT $reader
-lines=$(($(wc -l < $out/flood.json) + 4)); until_true '[ $(wc -l < $out/flood.json) -ge $lines ]'
-kill $reader; wait $reader
+lines=$(($(wc -l < /run/flood.json) + 4)); until_true '[ $(wc -l < /run/flood.json) -ge $lines ]'
+kill $reader; wait $reader; cp /run/flood.json $out
 
 modprobe bonding max_bonds=0 && ip link add bond0 type bond && ip link set fsnic0 down && ip link set fsnic0 master bond0 && ip link set bond0 up
 ours bond

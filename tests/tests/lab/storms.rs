@@ -13,15 +13,15 @@ pub(crate) const SCENARIO: Scenario = Scenario {
     name: "storms",
     script: r#"nic_load || exit 1
 for end in fsnic0 fsnic1; do dcb pfc set dev $end prio-pfc all:off 3:on || exit 1; done
-intervals() { lines=$(($(wc -l < $out/watch.json) + $1)); until_true '[ $(wc -l < $out/watch.json) -ge $lines ]'; }
+intervals() { lines=$(($(wc -l < /run/watch.json) + $1)); until_true '[ $(wc -l < /run/watch.json) -ge $lines ]'; }
 # Whether the agent has this finding of fsnic0 with this value, quiet or not.
 finding() { scrape /metrics | grep '^fabricscope_finding{' | grep 'netdev="fsnic0"' | grep -q "finding=\"$1\"} $2"; }
 comes() { until_true "finding $1 $2" 60 || echo "$1 is not $2" >&2; scrape /metrics > $out/$3.metrics; }
 nic 0 hw_counters 'out_of_sequence 4294967294' 'rp_cnp_handled 500'
 nic 0 ethtool 'rx_prio3_packets 70' 'tx_prio3_packets 80' 'tx_prio3_pause 4000000' 'tx_prio3_pause_duration 900000000'
 start_agent 'counters.every = "1s"' || exit 1
-fabricscope counters --device 'mlx5_* fsnic*' --watch --interval 500ms -o json > $out/watch.json 2> $out/watch.log & reader=$!
-until_true '[ -s $out/watch.json ]'
+fabricscope counters --device 'mlx5_* fsnic*' --watch --interval 500ms -o json > /run/watch.json 2> $out/watch.log & reader=$!
+until_true '[ -s /run/watch.json ]'
 comes storm 0 before
 
 # This host stops the network all the time and takes nothing. Meanwhile one counter wraps and others are set back.
@@ -33,8 +33,8 @@ nic 0 ethtool 'tx_prio3_pause_duration 5' 'tx_prio3_pause 1' 'ramp tx_prio3_paus
 intervals 6
 scrape /metrics > $out/reset.metrics
 fabricscope status > $out/storm.screen; fabricscope status -o json > $out/storm.status
-fabricscope counters --device 'mlx5_0 fsnic0' --watch --interval 500ms > $out/storm.text & words=$!
-until_true 'grep -q "storm: pause storm" $out/storm.text' 60; kill $words; wait $words
+fabricscope counters --device 'mlx5_0 fsnic0' --watch --interval 500ms > /run/storm.text & words=$!
+until_true 'grep -q "storm: pause storm" /run/storm.text' 60; kill $words; wait $words; cp /run/storm.text $out
 nic 0 ethtool 'ramp tx_prio3_pause_duration 0' 'ramp tx_prio3_pause 0'
 comes storm 0 after
 
@@ -58,7 +58,7 @@ comes storm_victim 0 freed
 nic 0 ethtool 'add tx_pause_storm_error_events 1'; nic 0 pause 'add tx_pause_storm_events 1'
 comes storm_reported 1 reported
 comes storm_reported 0 unreported
-kill $reader; wait $reader
+kill $reader; wait $reader; cp /run/watch.json $out
 end_agent
 exit 0
 "#,
