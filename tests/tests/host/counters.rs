@@ -221,6 +221,8 @@ fn filters_act_before_anything_is_opened() {
     };
     assert_eq!(names(&json(scratch.path(), &["--device", "hns_*"])), ["hns_0"]);
     assert_eq!(names(&json(scratch.path(), &["--driver", "hfi1"])), ["hfi1_0"]);
+    let none = counters(scratch.path(), &["--device", "mlx9_9"]);
+    assert!(none.stdout.contains("none that --device"), "{}", none.stdout);
     let counters = |device: &str| scratch.inside(&format!("class/infiniband/{device}/ports/1/counters"));
     let [left_out, read] = ["mlx5_0", "hfi1_0"].map(|device| opened(&counters(device)));
     json(scratch.path(), &["--device", "!mlx5_0"]);

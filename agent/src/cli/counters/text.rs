@@ -22,7 +22,8 @@ pub(super) fn write(
     out: &mut impl Write,
 ) -> io::Result<()> {
     if readout.subjects.is_empty() {
-        return writeln!(out, "no RDMA device and no network adapter: nothing to count");
+        let none = "no RDMA device and no network adapter, or none that --device, --driver and --port take";
+        return writeln!(out, "{none}: nothing to count");
     }
     let bold = anstyle::Style::new().bold();
     let seconds = interval.elapsed.as_secs_f64();
