@@ -12,10 +12,20 @@ pub(crate) const SCENARIO: Scenario = Scenario {
 talk() {
     ibv_rc_pingpong -d $peer -g $peer_gid -n $1 > $out/server 2>&1 & server=$!
     until_true 'ss -Hltn | grep -q :18515'
-    ibv_rc_pingpong -d $device -g $gid -n $1 127.0.0.1 > $out/client 2>&1
-    # One whose last packets were lost may wait for ever: the other end is gone.
-    until_true '! kill -0 $server' || kill $server
-    wait $server
+    ibv_rc_pingpong -d $device -g $gid -n $1 127.0.0.1 > $out/client 2>&1 && wait $server
+}
+counted() { [ $(cat /sys/class/infiniband/$device/ports/1/hw_counters/$1) -ge 3 ]; }
+# Loses packets until each kind of loss has come about, and none of the last: soft-RoCE takes the seven retries of these
+# programs for endless ones, and what is sent to a queue pair that has ended is no packet to its counters. The loss is
+# ended by a change, since a packet that meets a queueing discipline being removed is an error that ends its queue pair.
+talk_with_losses() {
+    tc qdisc add dev $netdev root netem loss 4%
+    talk $1 & talk=$!
+    until_true 'counted duplicate_request && counted rcvd_seq_err && counted completer_retry_err' 60
+    tc qdisc change dev $netdev root netem loss 0%
+    wait $talk; ended=$?
+    tc qdisc del dev $netdev root
+    return $ended
 }
 # A recording that is ended by a signal has all that was sampled until then.
 observe() {
@@ -23,16 +33,12 @@ observe() {
     fabricscope bursts record --netdev $netdev --interval 10ms --samples 12000 -o $out/$name.parquet 2>> $out/words & record=$!
     until_true 'grep -qs tcx /proc/$record/fdinfo/* || tc filter show dev $netdev egress | grep -q fs_sampler' || return
     counters $name.before
-    "$@"
+    "$@" || return
     counters $name.after
     kill -INT $record; wait $record
     fabricscope bursts convert $out/$name.parquet $out/$name.csv
 }
-observe plain talk 500
-tc qdisc add dev $netdev root netem loss 4%
-observe loss talk 300
-tc qdisc del dev $netdev root
-exit 0
+observe plain talk 500 && observe loss talk_with_losses 1000
 "#,
     modules: false,
     processors: 1,
