@@ -173,10 +173,12 @@ impl<S: Source> State<S> {
         self.show_summary(false);
     }
 
-    /// Attaches some of what waits for it. What attached has functions, which the events' names come from.
+    /// Attaches some of what waits for it. A driver that came has brought its devices by the time when it is done.
     fn attach(&mut self) {
         self.attaching = self.source.attach();
-        self.source.refresh_devices();
+        if !self.attaching {
+            self.source.refresh_devices();
+        }
     }
 
     /// Run times are measured in short windows: measuring costs as much as a small program.

@@ -49,8 +49,14 @@ impl TracerSource {
         let quarantine = config.quarantine;
         tracer.set_quarantine(usize::try_from(quarantine.transitions).unwrap_or(usize::MAX), quarantine.window);
         let mut source = Self { tracer, decoder: Decoder::new(&config.roots), statistics: None };
-        source.refresh_devices();
+        source.tell_decoder();
         Ok(source)
+    }
+
+    /// What is attached has functions, which the events' names come from.
+    fn tell_decoder(&mut self) {
+        let functions = Hook::all().map(|(number, _)| self.tracer.function(number).map(str::to_owned));
+        self.decoder.set_functions(functions.collect());
     }
 }
 
@@ -77,12 +83,13 @@ impl Source for TracerSource {
     }
 
     fn attach(&mut self) -> bool {
-        self.tracer.attach(limits::ATTACH_TURN)
+        let more = self.tracer.attach(limits::ATTACH_TURN);
+        self.tell_decoder();
+        more
     }
 
     fn refresh_devices(&mut self) {
-        let functions = Hook::all().map(|(number, _)| self.tracer.function(number).map(str::to_owned));
-        self.decoder.refresh(functions.collect());
+        self.decoder.refresh();
     }
 
     fn devices(&self) -> &RdmaFacts {

@@ -4,7 +4,7 @@ use std::net::Ipv6Addr;
 use std::path::Path;
 
 use super::rdma::is_iwarp;
-use super::read;
+use super::read::{self, Folder};
 
 /// GID table entries looked at per port. RoCE tables have 16 to 256 entries; an InfiniBand port a few.
 const GIDS_MAX: usize = 1024;
@@ -71,13 +71,14 @@ impl GidTable {
     /// Reads the table of the port directory `…/infiniband/DEV/ports/N`. Empty entries read as zero or fail
     /// with EINVAL, depending on the kernel; both are left out.
     pub(crate) fn read(port: &Path) -> Self {
-        let gids = port.join("gids");
+        let path = port.join("gids");
+        let Some(gids) = Folder::open(&path) else { return Self::default() };
         let attrs = port.join("gid_attrs");
         let iwarp = port.ancestors().nth(2).is_some_and(is_iwarp);
         let kind_of = |text: String| if iwarp { Some(GidType::Iwarp) } else { GidType::parse(&text) };
         let read_one = |index: u32| {
             let name = index.to_string();
-            let gid: Ipv6Addr = read::parsed(&gids.join(&name))?;
+            let gid: Ipv6Addr = gids.attribute(&name)?.parse().ok()?;
             (!gid.is_unspecified()).then(|| Gid {
                 index,
                 gid,
@@ -85,7 +86,7 @@ impl GidTable {
                 netdev: read::attribute(&attrs.join("ndevs").join(&name)),
             })
         };
-        let indices = read::numbers(&gids).into_iter().take(GIDS_MAX);
+        let indices = read::numbers(&path).into_iter().take(GIDS_MAX);
         Self { gids: indices.filter_map(read_one).collect() }
     }
 

@@ -188,8 +188,9 @@ impl Btf {
 
     /// Bytes from the start of a structure to a member, looking into anonymous members too.
     pub(crate) fn offset(&self, base: Option<&Self>, structure: &str, member: &str) -> Option<u32> {
-        let last = self.next_type();
-        (1..last).find_map(|id| {
+        // Its own first: what a module is asked for stands there most often, and vmlinux has a hundred thousand types.
+        let (own, last) = (self.base_types, self.next_type());
+        (own..last).chain(1..own).find_map(|id| {
             let (object, at) = self.record(base, id)?;
             let info = word(&object.data, at + 4)?;
             if kind_of(info) != KIND_STRUCT || members_of(info) == 0 {

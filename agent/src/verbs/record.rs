@@ -105,10 +105,14 @@ impl Decoder {
         }
     }
 
-    /// Looks again: devices, the clocks, and which function each hook is attached to.
-    pub(crate) fn refresh(&mut self, functions: Vec<Option<String>>) {
+    /// Looks again at devices and the clocks.
+    pub(crate) fn refresh(&mut self) {
         self.look();
         self.epoch = epoch();
+    }
+
+    /// Takes over which function each hook is attached to.
+    pub(crate) fn set_functions(&mut self, functions: Vec<Option<String>>) {
         self.functions = functions;
     }
 

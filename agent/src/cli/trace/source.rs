@@ -100,6 +100,7 @@ impl Own {
         if self.checked.elapsed() >= REFRESH {
             self.checked = Instant::now();
             if self.tracer.refresh()? {
+                self.decoder.refresh();
                 self.tell_decoder();
             }
         }
@@ -124,7 +125,7 @@ impl Own {
     fn tell_decoder(&mut self) {
         let function = |number| self.tracer.function(number).map(str::to_owned);
         let functions = Hook::all().map(|(number, _)| function(number)).collect();
-        self.decoder.refresh(functions);
+        self.decoder.set_functions(functions);
     }
 }
 

@@ -58,7 +58,7 @@ fn a_device_that_is_gone_keeps_its_name() {
     let number = (231 << 20) | 192;
     assert_eq!(decoder.device_of(number), Some("rxe0"));
     std::fs::remove_dir_all(&node).expect("it is gone");
-    decoder.refresh(Vec::new());
+    decoder.refresh();
     assert_eq!((decoder.device_of(number), decoder.device_of(number + 1)), (Some("rxe0"), None));
     assert!(decoder.devices().uverbs.is_empty());
 }
