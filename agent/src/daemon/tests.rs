@@ -300,13 +300,13 @@ async fn it_ends_by_itself_and_tells_the_summary_line_by_line() {
 async fn on_a_terminal_the_summary_is_rewritten_in_place_within_its_width() {
     let out = Shared::default();
     let summary = Summary::on_terminal(Box::new(out.clone()), Box::new(|| 20));
-    let running = start(io::sink(), Some(summary), Some(Duration::from_millis(100))).await;
-    tokio::time::timeout(DEADLINE, running.task).await.unwrap().unwrap().unwrap();
+    let running = start(io::sink(), Some(summary), None).await;
+    until("one", || out.text().contains('\n')).await;
+    running.stop().await;
     let text = out.text();
-    // The cursor goes back up as many lines as were printed.
     let (first, second) = text.split_once("F\x1b[0J").unwrap();
     let (first, up) = first.rsplit_once("\x1b[").unwrap();
-    assert_eq!(first.lines().count(), up.parse::<usize>().unwrap());
+    assert_eq!(first.lines().count(), up.parse::<usize>().unwrap(), "lines that the cursor goes back up");
     assert!(first.lines().chain(second.lines()).all(|line| line.chars().count() <= 20), "{text:?}");
 }
 

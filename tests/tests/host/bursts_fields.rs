@@ -5,6 +5,7 @@ use std::fs;
 use std::process::Command;
 use std::time::{Duration, SystemTime};
 
+use rustix::process::{Pid, Signal, kill_process};
 use tests::command::fabricscope;
 use tests::network::{Namespace, Pair, RIGHT, Running};
 
@@ -24,21 +25,23 @@ impl Samples {
     }
 }
 
-/// Records `vb` for five seconds, in samples of 10 ms, while `meanwhile` runs.
+/// Records `vb` in samples of 10 ms while `meanwhile` runs.
 #[track_caller]
 fn record(namespace: &Namespace, more: &[&str], meanwhile: impl FnOnce()) -> Samples {
     let scratch = Scratch::new();
     let [file, table] = ["x.parquet", "x.csv"].map(|name| scratch.inside(name));
     // Time enough to attach on a busy host; the recording says so if it was not.
-    let start = SystemTime::now() + Duration::from_secs(4);
+    let start = SystemTime::now() + Duration::from_secs(6);
     let seconds = start.duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs();
     let date = end(Command::new("date").args(["-u", "-d", &format!("@{seconds}"), "+%Y-%m-%dT%H:%M:%SZ"])).stdout;
     let mut command = namespace.command(&fabricscope());
-    command.args(["bursts", "record", "--netdev", "vb", "--interval", "10ms", "--samples", "500"]);
+    command.args(["bursts", "record", "--netdev", "vb", "--interval", "10ms", "--samples", "12000"]);
     command.args(["--start-at", date.trim(), "--output"]).arg(&file).args(more);
     let mut child = command.spawn().unwrap();
     until("the first sample", || (SystemTime::now() > start + Duration::from_millis(200)).then_some(()));
     meanwhile();
+    // It keeps all that was until then.
+    kill_process(i32::try_from(child.id()).ok().and_then(Pid::from_raw).unwrap(), Signal::INT).unwrap();
     assert!(child.wait().unwrap().success());
     let seen = end(Command::new(fabricscope()).args(["bursts", "convert"]).args([&file, &table]));
     assert!(seen.status.success(), "{}", seen.stderr);
@@ -157,16 +160,16 @@ fn flows_are_estimated_within_the_theorys_error() {
         }
     });
     drop(servers);
-    println!("flows  estimates in one sample (allowed: 3.5 standard errors)");
+    println!("flows  estimates in one sample (allowed: 5 standard errors)");
     for flows in counts.map(f64::from) {
         // Sends that fell into two samples say nothing.
         let whole = samples.0.iter().filter(|row| row["rx_packets"] == flows);
         let estimates: Vec<f64> = whole.map(|row| row["rx_flows"]).collect();
-        println!("{flows:5}  {estimates:?}, {:.1}", 3.5 * error(flows));
+        println!("{flows:5}  {estimates:?}, {:.1}", 5.0 * error(flows));
         assert!(!estimates.is_empty(), "no sample holds all of {flows} flows");
         for estimate in estimates {
-            // Estimates are whole numbers.
-            assert!((estimate - flows).abs() <= 3.5 * error(flows) + 1.0, "{flows}: {estimate}");
+            // Estimates are whole numbers. Those of a count are of the same flows: they err together.
+            assert!((estimate - flows).abs() <= 5.0 * error(flows) + 1.0, "{flows}: {estimate}");
         }
     }
 }

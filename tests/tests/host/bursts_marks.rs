@@ -122,7 +122,7 @@ fn says_that_it_marks(agent: &Agent<'_>) {
     let status = agent.status();
     assert!(status.stdout.contains("mark_retransmits"), "{}{}", status.stdout, status.stderr);
     let doctor = end(program().arg("doctor"));
-    assert!(doctor.stdout.contains("marks what TCP sends again"), "{}", doctor.stdout);
+    assert!(doctor.stdout.contains("what TCP sends again"), "{}", doctor.stdout);
 }
 
 /// `InCEPkts` of the right one: packets on the wire, however they were joined.

@@ -14,8 +14,8 @@ pub(crate) const ATTEMPTS: usize = 12;
 /// Payload of a datagram, and what it is on the wire with its headers: UDP, IPv4, Ethernet.
 const PAYLOAD: u64 = 1400;
 const DATAGRAM: u64 = PAYLOAD + 8 + 20 + 14;
-/// Runs begin so long after they are asked for, since they make themselves ready two seconds before; bursts a little later.
-const AHEAD: Duration = Duration::from_secs(3);
+/// Runs begin so long after they are asked for, since they make themselves ready first; bursts a little later.
+const AHEAD: Duration = Duration::from_secs(5);
 const QUIET: Duration = Duration::from_millis(100);
 
 /// What is sent, and how it is sampled.

@@ -41,7 +41,7 @@ struct Agent {
 
 impl Agent {
     fn start(tree: &Tree) -> Self {
-        let scratch = Scratch::new();
+        let scratch = Scratch::in_memory();
         let (socket, samples) = (text_of(&scratch.inside("agent.sock")), text_of(&scratch.inside("samples")));
         let text = format!(
             "rpc.socket = '{socket}'\nmetrics.listen = '127.0.0.1:0'\nhost.path.sysfs = '{}'\n\

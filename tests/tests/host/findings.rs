@@ -1,6 +1,7 @@
 //! What the running agent says of its counters, from a tree that stands for a host and changes under it.
 
 use std::fs;
+use std::os::unix::fs::FileExt as _;
 
 use serde_json::Value;
 use tests::fixture::Fixture;
@@ -43,9 +44,11 @@ fn a_link_that_flaps_fires_and_another_one_does_not() {
     assert_eq!((finding(&quiet, "mlx5_0"), finding(&quiet, "mlx5_1")), (Some(0.0), Some(0.0)), "{quiet}");
     // What has no counters here is not looked at.
     assert_eq!(sum(&quiet, "fabricscope_finding", &[("finding", "storm")]), None, "{quiet}");
+    let counter = tree.path().join("class/infiniband/mlx5_0/ports/1/counters/link_downed");
     for count in 1..=3u32 {
-        fs::write(tree.path().join("class/infiniband/mlx5_0/ports/1/counters/link_downed"), format!("{count}\n"))
-            .unwrap();
+        // Never empty in between: the agent keeps it open.
+        let file = fs::File::options().write(true).open(&counter).unwrap();
+        file.write_all_at(format!("{count}\n").as_bytes(), 0).unwrap();
         let seen = page("the change is read", &|page| downs(page) == Some(f64::from(count)));
         assert!(count == 3 || finding(&seen, "mlx5_0") == Some(0.0), "after {count}: {seen}");
     }

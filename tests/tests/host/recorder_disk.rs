@@ -73,8 +73,9 @@ fn a_full_disk_is_a_state_that_ends_when_there_is_room() {
 
     fs::remove_file(&filler).unwrap();
     until("it records again", || is(&agent, "recording").then_some(()));
-    let [file] = &files(&agent)[..] else { panic!("{:?}", files(&agent)) };
-    let seen = start(&["bursts", "show", &text_of(file), "-o", "json"]);
+    // The oldest, should there be more by now.
+    let file = files(&agent).into_iter().min().unwrap();
+    let seen = start(&["bursts", "show", &text_of(&file), "-o", "json"]);
     let written: Value = serde_json::from_str(&seen.stdout).unwrap_or_else(|_| panic!("{}", seen.stderr));
     // From before the disk was full: the piece that waited for room.
     assert!(written["end_ns"].as_i64().unwrap() <= before, "{written}");

@@ -31,7 +31,7 @@ impl<'a> Agent<'a> {
     /// Starts one with these settings of its sampler. Its samples go to a file system of the size given, if one is,
     /// which nobody else sees: `ip netns exec` gives what it runs a mount name space of its own.
     pub(crate) fn begin(pair: &'a Pair, bursts: &str, size: Option<&str>) -> Self {
-        let scratch = Scratch::new();
+        let scratch = Scratch::in_memory();
         let socket = scratch.inside("agent.sock");
         let folder = scratch.inside("samples");
         let config = format!(

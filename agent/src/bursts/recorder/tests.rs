@@ -314,10 +314,13 @@ fn old_files_go_by_age_and_by_bytes_and_foreign_ones_stay() {
 #[test]
 fn one_folder_is_of_one_recorder() {
     let folder = tempfile::tempdir().unwrap();
-    let first = Recorder::start(to(folder.path())).unwrap();
-    until("taken", || folder.path().join(".lock").exists().then_some(()));
     let settings = to(folder.path()).disk.unwrap();
-    let refused = until("refused", || Disk::new(settings.clone()).open(UtcNs(0)).err()).to_string();
+    // The file is there before it is locked: who comes in between is the first, and the recorder is refused.
+    let (first, refused) = until("refused", || {
+        let first = Recorder::start(to(folder.path())).unwrap();
+        until("taken", || folder.path().join(".lock").exists().then_some(()));
+        Some((first, Disk::new(settings.clone()).open(UtcNs(0)).err()?.to_string()))
+    });
     assert!(refused.contains("another agent records to this folder"), "{refused}");
     drop(first);
     Disk::new(settings).open(UtcNs(0)).unwrap();
