@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 use std::sync::LazyLock;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
 
@@ -20,6 +20,8 @@ const OUT: &str = "/mnt/out";
 const SCRIPT: &str = "script";
 /// The file in that folder with the script's exit status, written inside the machine.
 const VERDICT: &str = "verdict";
+/// The file in that folder with the time that the machine took, in seconds.
+const SECONDS: &str = "seconds";
 
 /// Machines that run at once, for all tests of one process.
 static MACHINES: LazyLock<Permits> = LazyLock::new(Permits::of_host);
@@ -107,9 +109,11 @@ impl Lab {
         let inside = format!("bash {OUT}/{SCRIPT}; status=$?; echo $status > {OUT}/{VERDICT}; exit $status");
         command.args(["--", "bash", "-c", &inside]);
         let machine = MACHINES.take(self.processors.into());
+        let begun = Instant::now();
         let seen = command::run(&mut command, self.limit + PREPARATION)
             .with_context(|| format!("{} on kernel {}", self.name, self.kernel))?;
         drop(machine);
+        fs::write(out.join(SECONDS), format!("{:.1}\n", begun.elapsed().as_secs_f64())).context("keep the time")?;
         // Kept beside the script's own files, for a look after a failed test.
         fs::write(out.join("stdout"), &seen.stdout).context("keep the output")?;
         fs::write(out.join("stderr"), &seen.stderr).context("keep the output")?;

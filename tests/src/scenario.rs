@@ -37,7 +37,9 @@ until_true() {
 # In a shell of its own: a refused connection ends it.
 scrape() ( exec 2> /dev/null 3<>/dev/tcp/127.0.0.1/17317 && printf "GET $1 HTTP/1.0\r\n\r\n" >&3 && cat <&3 )
 # Whether a series whose name begins with $1 has a value for which the condition $2 holds.
-holds() { scrape /metrics | awk -v name="$1" "index(\$0, name) == 1 && \$NF $2 { found = 1 } END { exit !found }"; }
+holds() { scrape /metrics > /run/page; awk -v name="$1" "index(\$0, name) == 1 && \$NF $2 { found = 1 } END { exit !found }" /run/page; }
+# Keeps the page of the last look: the next one may be of another reading.
+that_page() { cp /run/page $out/$1; }
 # Each argument is a line of its configuration.
 start_agent() {
     printf '%s\n' "$@" > /run/agent.toml

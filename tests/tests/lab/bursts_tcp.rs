@@ -41,7 +41,7 @@ run() {
     name=$1 to=$2; shift 2
     tc -n m qdisc replace dev sb root handle 1: "$@" || { echo "no queue for $name" >&2; return; }
     if [ $1 = tbf ]; then
-        tc -n m qdisc replace dev sb parent 1:1 handle 2: red limit 400000 min 15000 max 45000 avpkt 1000 burst 25 \
+        tc -n m qdisc replace dev sb parent 1:1 handle 2: red limit 400000 min 4500 max 13500 avpkt 1000 burst 10 \
             probability 0.5 ecn
     fi
     ip netns exec b $tool check-tcp $to 5001 > $out/$name.received & server=$!

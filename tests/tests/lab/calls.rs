@@ -39,7 +39,7 @@ trace status -- sh -c 'exit 7'
 "#,
     modules: false,
     processors: 1,
-    limit: Duration::from_secs(300),
+    limit: Duration::from_secs(420),
 };
 
 fn table(run: &Run) -> Vec<Expected> {

@@ -19,13 +19,13 @@ scrape /metrics > $out/start.metrics
 $workload decoy $device 10 > $out/decoy.rows
 $workload storm $device 8 250 > $out/storm.gang
 until_true "holds 'fabricscope_verbs_failures_total{device=\"$device\",verb=\"reg_mr\"}' '>= 2000'" || echo 'storm not counted' >&2
-scrape /metrics > $out/storm.metrics
+that_page storm.metrics
 $workload hang $device 8 > $out/hang.rows & hang=$!
 until_true "holds fabricscope_verbs_inflight_oldest_seconds '>= 1'" || echo 'hang not seen' >&2
-scrape /metrics > $out/hanging.metrics
+that_page hanging.metrics
 wait $hang
 until_true "! holds fabricscope_verbs_inflight_oldest_seconds '>= 1'" || echo 'hang does not end' >&2
-scrape /metrics > $out/after.metrics
+that_page after.metrics
 end_agent
 
 # Without tracefs, which comes while the agent runs. debugfs would mount it by itself.

@@ -19,12 +19,17 @@ pub(crate) const SCENARIO: Scenario = Scenario {
     done > $out/$1.sysfs
     fabricscope counters --device $device --all --interval 10ms -o json > $out/$1.json
 }
+troubles() { (cd /sys/class/infiniband/$device/ports/1/hw_counters && cat out_of_seq_request rcvd_seq_err completer_retry_err duplicate_request) | awk '{ n += $1 } END { print n }'; }
 kept before
+enough=$(($(troubles) + 5))
 tc qdisc add dev $netdev root netem loss 5% || exit 1
 ibv_rc_pingpong -d $peer -g $peer_gid -n 400 > $out/server 2>&1 & server=$!
 until_true "ss -Htln 'sport = :18515' | grep -q ." || echo "no server" >&2
-ibv_rc_pingpong -d $device -g $gid -n 400 127.0.0.1 > $out/client 2>&1 || echo "it gave up" >&2
-wait $server
+ibv_rc_pingpong -d $device -g $gid -n 400 127.0.0.1 > $out/client 2>&1 & client=$!
+# The last acknowledgement must not be lost: soft-RoCE would send again for ever.
+until_true '[ $(troubles) -ge $enough ]' 60
+tc qdisc change dev $netdev root netem loss 0%
+wait $client && wait $server || { echo "it gave up" >&2; exit 1; }
 tc qdisc del dev $netdev root
 kept lost
 for time in 1 2 3; do
@@ -52,7 +57,7 @@ for file in $port/counters/*; do cat $file > $copy/ports/1/counters/${file##*/};
 theirs /run/copy copied
 start_agent 'verbs.enabled = false' '[bursts]' 'enabled = false' || exit 1
 until_true "holds 'fabricscope_rdma_sent_bytes_total{device=\"mlx5_0\"' '> 0'"
-scrape /metrics > $out/ours.metrics
+that_page ours.metrics
 end_agent
 exit 0
 "#,

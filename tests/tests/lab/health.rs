@@ -42,8 +42,9 @@ stall "holds 'fabricscope_health_events_total{device=\"mlx5_0\",netdev=\"fsnic0\
 python3 -c 'import socket, time
 s = socket.socket(type=socket.SOCK_DGRAM); s.bind(("127.0.0.1", 7009)); open("/run/bound", "w"); time.sleep(600)' & open=$!
 until_true '[ -e /run/bound ]'
-scrape /metrics > $out/open.metrics; send 127.0.0.1 7009 30; scrape /metrics > $out/opened.metrics
-send 127.0.0.1 9 50; scrape /metrics > $out/closed.metrics
+# A page may be a tenth of a second old.
+scrape /metrics > $out/open.metrics; send 127.0.0.1 7009 30; sleep 0.2; scrape /metrics > $out/opened.metrics
+send 127.0.0.1 9 50; sleep 0.2; scrape /metrics > $out/closed.metrics
 kill $open
 # 200 packets wait for a receiver that takes 64 at a time.
 nic 1 link 'hold 1'; send 10.99.0.2 9 200; nic 1 link 'hold 0'
@@ -57,17 +58,18 @@ for device in json.load(sys.stdin):
     for kind, count in device.items():
         if kind not in ("ifindex", "ifname"): print(device["ifname"], kind, count)'; }
 until_true "holds 'fabricscope_rdma_resources{device=\"$device\",type=\"qp\"}' '>= 0'" || echo 'no resources' >&2
-scrape /metrics > $out/free.metrics
+that_page free.metrics
 ibv_rc_pingpong -d $device -g $gid > /dev/null & held=$!
 until_true "ss -Htln 'sport = :18515' | grep -q ." || echo 'no server' >&2
 more=$(count | awk -v device=$device '$1 == device && $2 == "qp" { print $3 }')
 until_true "holds 'fabricscope_rdma_resources{device=\"$device\",type=\"qp\"}' '== $more'" || echo 'not held' >&2
-scrape /metrics > $out/held.metrics; count > $out/held.resources
+that_page held.metrics; count > $out/held.resources
 kill $held
 echo "$gid $netdev $address" > $out/gid
 end_agent
 nic_health 0 'nobody listens'; send 127.0.0.1 9 10
-bpftool prog list | grep -c 'name fs_' > $out/left
+# The kernel frees some of them a little later.
+until_true '! bpftool prog list | grep -q "name fs_"'; bpftool prog list | grep -c 'name fs_' > $out/left
 
 start_agent 'health.drops = false' || exit 1
 send 127.0.0.1 9 50; nic_health 0 'firmware is unwell'

@@ -10,7 +10,7 @@ use tests::workload::Row;
 pub(crate) const SCENARIO: Scenario = Scenario {
     name: "notices",
     script: r#"state() { grep -q "$1" /sys/class/infiniband/$device/ports/1/state; }
-seen() { grep -q "\"event\":\"$1\"" $out/$2.events; }
+seen() { grep "\"device\":\"$device\"" $out/$2.events | grep -q "\"event\":\"$1\""; }
 declare -f state seen >> $BASH_ENV
 # Ends when the events are there: the kernel tells them from a work queue, some time after the state.
 trace_of device link -- bash -c 'ip link set $netdev down; until_true "seen port_err link"
@@ -20,7 +20,7 @@ ip addr del 10.78.0.1/24 dev $netdev'
 until_true "ss -Hltn > /dev/null; grep -qs :ffff: /sys/class/infiniband/$device/ports/1/gids/$gid"
 
 trace stuck --stuck -- bash -c '$workload hang $device 4 > $out/hang.rows'
-hang() { $workload hang $device 2 > /dev/null; }
+hang() { $workload hang $device 4 > /dev/null; }
 declare -f hang >> $BASH_ENV
 trace right --stuck --device $device --verb modify_qp --comm workload --count 1 -- bash -c hang
 trace peer --stuck --device $peer -- bash -c hang
@@ -43,7 +43,7 @@ exit 0
 "#,
     modules: true,
     processors: 1,
-    limit: Duration::from_secs(300),
+    limit: Duration::from_secs(420),
 };
 
 #[track_caller]

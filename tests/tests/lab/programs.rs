@@ -13,7 +13,7 @@ pub(crate) const SCENARIO: Scenario = Scenario {
     script: r#"observe() { # NAME PORT SERVER -- CLIENT...
     name=$1 port=$2 server=$3; shift 4
     $server > $out/$name.server 2>&1 & pid=$!
-    until_true "ss -Htln 'sport = :$port' | grep -q ." || echo "$name: no server" >&2
+    until_true "ss -Htln 'sport = :$port' | grep -q ." 60 || echo "$name: no server" >&2
     trace $name --probes -- sh -c 'log=$1; shift; strace -f -y -e trace=ioctl,write,mmap -o $log "$@" > $log.client 2>&1' \
         - $out/$name.strace "$@"
     kill $pid 2> /dev/null
@@ -26,7 +26,7 @@ observe perftest 18515 "ib_write_bw -d $peer -x $peer_gid -n 50 -s 4096 -F" -- \
 # An index inside the table with nothing in it: the kernel refuses, not the library. The server connects first.
 trace wrong-gid --probes -- sh -c 'log=$1; shift; strace -f -y -e trace=ioctl,write,mmap -o $log "$@" > $log.client 2>&1' \
     - $out/wrong-gid.strace ibv_rc_pingpong -d $device -g 77 -n 50 & pid=$!
-until_true "ss -Htln 'sport = :18515' | grep -q ." || echo 'wrong-gid: no server' >&2
+until_true "ss -Htln 'sport = :18515' | grep -q ." 60 || echo 'wrong-gid: no server' >&2
 ibv_rc_pingpong -d $peer -g $peer_gid -n 50 127.0.0.1 > $out/wrong-gid.peer 2>&1
 wait $pid
 # rping's server listens through the connection manager: there is no TCP port to wait for.
@@ -40,12 +40,12 @@ wait $pid
 start_agent || exit 1
 scrape /metrics > $out/before.metrics
 ibv_rc_pingpong -d $peer -g $peer_gid -n 50 > $out/counted.server 2>&1 & pid=$!
-until_true "ss -Htln 'sport = :18515' | grep -q ." || echo 'counted: no server' >&2
+until_true "ss -Htln 'sport = :18515' | grep -q ." 60 || echo 'counted: no server' >&2
 strace -f -y -e trace=openat,ioctl,write,mmap -o $out/counted.strace \
     ibv_rc_pingpong -d $device -g $gid -n 50 127.0.0.1 > $out/counted.client 2>&1
 wait $pid
 until_true "holds 'fabricscope_verbs_calls_total{device=\"$device\",verb=\"dealloc_pd\"}' '> 0'" || echo 'not counted' >&2
-scrape /metrics > $out/after.metrics
+that_page after.metrics
 end_agent
 grep -lx $device /sys/class/infiniband_verbs/*/ibdev > $out/counted.node
 exit 0

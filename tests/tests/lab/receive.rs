@@ -15,7 +15,7 @@ pub(crate) const SCENARIO: Scenario = Scenario {
 ping -q -c 1 -W 10 10.99.0.2 > $out/before.ping
 event=/sys/kernel/tracing/events/napi/napi_poll
 sampled() { until_true "grep -q 'is sampled' $out/$1.words" 60 || echo "$1 is not sampled" >&2; }
-record() { fabricscope bursts record --netdev $1 --interval 1ms --samples 600000 -o $out/$1.parquet 2> $out/$1.words; }
+record() { fabricscope bursts record --netdev $1 --interval 10ms --samples 60000 -o $out/$1.parquet 2> $out/$1.words; }
 declare -f record >> $BASH_ENV
 record fsnic0 & near=$!
 ip netns exec far bash -c 'record fsnic1' & far=$!
@@ -44,7 +44,7 @@ context = Context(name=os.environ["DEVICE"])
 queues = [CQ(context, 16, None, None, vector) for vector in [0] * 6 + [1] * 2]
 ' 2> $out/queues.words || echo 'no queues' >&2
 until_true "holds 'fabricscope_cq_vector_skew_ratio{device=\"$device\"}' '> 0'" || echo 'no ratio' >&2
-scrape /metrics > $out/made.metrics
+that_page made.metrics
 end_agent
 exit 0
 "#,

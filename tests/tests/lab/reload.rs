@@ -10,11 +10,11 @@ use tests::truth::{compare_calls, compare_events};
 use tests::workload::Row;
 
 /// A hook in the driver that is reloaded.
-const HOOK: &str = "rxe_check_qp_caps";
+const HOOK: &str = "rxe_set_srq_attr";
 
 pub(crate) const SCENARIO: Scenario = Scenario {
     name: "reload",
-    script: r#"hook=rxe_check_qp_caps
+    script: r#"hook=rxe_set_srq_attr
 attached() { holds "fabricscope_hook_attached{hook=\"$hook\"}" "== $1"; }
 quarantined() { fabricscope status -o json > $out/flapping.status; jq -e --arg hook $hook '.agent.degraded | any(contains($hook) and contains("quarantined"))' $out/flapping.status > /dev/null; }
 start_agent 'quarantine.transitions = 6' "quarantine.window = '5m'" || exit 1
@@ -34,7 +34,7 @@ mkfifo /run/go
 trace held -- bash -c '$workload hold $device < /run/go > $out/held.rows & exec 9> /run/go
 until_true "grep -q open_device $out/held.rows"
 { rdma link delete $device; echo $? > $out/held.deleted; } &
-until_true "[ -s $out/held.deleted ]" 3 && cp $out/held.deleted $out/held.early
+until_true "[ -s $out/held.deleted ]" 10 && cp $out/held.deleted $out/held.early
 echo >&9; wait'
 until_true 'scrape /healthz | grep -q "200 OK"' || exit 1
 rdma link delete $peer

@@ -66,7 +66,7 @@ in_1 fabricscope trace verbs -- true 2> $out/inside
 
 start_agent || exit 1
 until_true 'holds "fabricscope_rdma_resources{device=\"siw0\"" ">= 0"'
-scrape /metrics > $out/page
+that_page page
 end_agent
 exit 0
 "#,

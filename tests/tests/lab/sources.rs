@@ -46,17 +46,20 @@ flap() {
         nic 0 link 'carrier 1'; until_true '[ "$(cat /sys/class/net/fsnic0/carrier)" = 1 ]'
     done
 }
-changes() { echo $(($(cat /sys/class/net/fsnic0/carrier_down_count) + $1)); }
-until_true "holds 'fabricscope_nic_carrier_down_events_total{netdev=\"fsnic0\"}' '>= $(changes 0)'" || echo 'no link' >&2
-scrape /metrics > $out/before.metrics
+changes() { echo $(($(cat /sys/class/net/fsnic0/carrier_$1_count) + $2)); }
+told() { holds "fabricscope_nic_carrier_$1_events_total{netdev=\"fsnic0\"}" "== $2"; }
+downs=$(changes down 0) ups=$(changes up 0)
+until_true 'told down $downs && told up $ups' || echo 'no link' >&2
+that_page before.metrics
 # The adapter has no count of its own, which would come first.
 nic 0 ethtool 'hide link_down_events_phy'; nic 0 link 'hide link_down_events'
 fabricscope counters --device fsnic0 --watch --interval 200ms --all -o json > /run/links.json 2> $out/links.log & reader=$!
 until_true '[ -s /run/links.json ]'
-last=$(changes 5)
+downs=$(changes down 5) ups=$(changes up 5)
 flap 5
-until_true "holds 'fabricscope_nic_carrier_down_events_total{netdev=\"fsnic0\"}' '== $last'" || echo 'links missed' >&2
-scrape /metrics > $out/after.metrics
+# A reading may fall between the last two.
+until_true 'told down $downs && told up $ups' || echo 'links missed' >&2
+that_page after.metrics
 lines=$(($(wc -l < /run/links.json) + 8)); until_true '[ $(wc -l < /run/links.json) -ge $lines ]'
 kill $reader; wait $reader; cp /run/links.json $out
 fabricscope counters --device fsnic0 --interval 100ms > $out/links.text
@@ -72,13 +75,13 @@ kill $reader; wait $reader; cp /run/flood.json $out
 
 modprobe bonding max_bonds=0 && ip link add bond0 type bond && ip link set fsnic0 down && ip link set fsnic0 master bond0 && ip link set bond0 up
 ours bond
-until_true "scrape /metrics | grep -q 'nic_info.*netdev=\"fsnic0\".*bond=\"bond0\"'" 90 || echo 'no bond' >&2
-scrape /metrics > $out/bond.metrics
+until_true "scrape /metrics > /run/page; grep -q 'nic_info.*netdev=\"fsnic0\".*bond=\"bond0\"' /run/page" 90 || echo 'no bond' >&2
+that_page bond.metrics
 ip link set fsnic0 nomaster; ip link del bond0; ip link set fsnic0 up
 nic 0 hw_counters 'np_cnp_sent 1000'
 nic_reload 0; until_true '[ -d /sys/class/infiniband/mlx5_0 ]'; nic 0 hw_counters 'np_cnp_sent 3'
 until_true "holds 'fabricscope_rdma_cnp_sent_packets_total{device=\"mlx5_0\",port=\"1\"}' '== 3'" || echo 'not read again' >&2
-scrape /metrics > $out/reloaded.metrics
+that_page reloaded.metrics
 
 rdma system set netns exclusive || exit 1
 ip netns add blue && ip netns add green && rdma dev set mlx5_0 netns blue && rdma dev set mlx5_1 netns green || exit 1
@@ -86,8 +89,9 @@ ls /sys/class/infiniband > $out/own
 nic 0 hw_counters 'np_cnp_sent 71'; nic 1 hw_counters 'np_cnp_sent 72' 'ramp out_of_sequence 1'
 ours namespaces
 fabricscope counters --interval 100ms > $out/namespaces.text
+until_true "holds 'fabricscope_rdma_cnp_sent_packets_total{device=\"mlx5_0\",port=\"1\"}' '== 71'" 90 || echo 'not read elsewhere' >&2
 until_true "holds 'fabricscope_rdma_cnp_sent_packets_total{device=\"mlx5_1\",port=\"1\"}' '== 72'" 90 || echo 'not read elsewhere' >&2
-scrape /metrics > $out/namespaces.metrics
+that_page namespaces.metrics
 # Nobody holds the namespaces: their devices come back.
 ip netns del blue; ip netns del green
 until_true '[ -d /sys/class/infiniband/mlx5_0 -a -d /sys/class/infiniband/mlx5_1 ]'; echo $? > $out/back

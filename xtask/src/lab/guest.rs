@@ -91,8 +91,9 @@ pub(super) struct Share {
 
 impl Share {
     fn line(&self, program: &str) -> String {
-        // Written data must be on the host when the machine ends, and nothing of it is worth caching.
-        let mode = if self.writable { "rw,cache=mmap" } else { "ro,cache=loose" };
+        // Written data must be on the host when the machine ends, and nothing of it is worth caching. With `cache=mmap` a
+        // file that was looked at while it grew had zeros in it at times: what is written late, over a size asked early.
+        let mode = if self.writable { "rw,cache=none" } else { "ro,cache=loose" };
         let (tag, guest) = (self.tag, self.guest);
         let options = format!("{mode},trans=virtio,version=9p2000.L,msize=512000");
         format!("{program}mkdir -p {guest} && {program}mount -t 9p -o {options} {tag} {guest}\n")
