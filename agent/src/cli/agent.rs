@@ -10,6 +10,7 @@ use std::time::{Duration, SystemTime};
 
 use analysis::burst::Share;
 use anyhow::Context as _;
+use sd_notify::NotifyState;
 use terminal_size::terminal_size;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
@@ -128,7 +129,9 @@ async fn serve<S: Source>(
             let _ = stopped.await;
         }))
     });
+    tell_service_manager(NotifyState::Ready);
     let source = daemon.run().await;
+    tell_service_manager(NotifyState::Stopping);
     drop(stop);
     if let Some(recorder) = recorder {
         // A reader that is gone has seen enough.
@@ -144,6 +147,14 @@ async fn serve<S: Source>(
     drop(source?);
     drop(folder);
     Ok(())
+}
+
+/// Tells the one that started the agent as a service, if one did: `systemctl start` returns when all that could be
+/// attached is, and fails if the agent could not start.
+fn tell_service_manager(state: NotifyState<'_>) {
+    if let Err(error) = sd_notify::notify(&[state]) {
+        tracing::warn!("cannot tell the service manager: {error}");
+    }
 }
 
 /// The reader of NIC and RDMA counters, if they are wanted.
