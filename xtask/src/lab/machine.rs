@@ -246,9 +246,11 @@ impl Machine<'_> {
 }
 
 /// A panic ends the machine (`panic=-1` with `-no-reboot`), an oops is a panic; what costs time under emulation and
-/// guards nothing here is off.
+/// guards nothing here is off. Each hook that goes waits for the kernel to be sure that nobody is in it, several times and
+/// for longer than the rest of most tests takes: that wait is made short.
 const KERNEL_COMMAND_LINE: &str = "console=ttyS0 quiet panic=-1 oops=panic mitigations=off nokaslr no_timer_check \
-    tsc=reliable random.trust_cpu=on audit=0 selinux=0 apparmor=0 rdinit=/init";
+    tsc=reliable random.trust_cpu=on audit=0 selinux=0 apparmor=0 \
+    rcupdate.rcu_expedited=1 rdinit=/init";
 
 /// A text that may be missing or broken: what was there.
 fn read(path: &Path) -> String {
