@@ -82,8 +82,19 @@ impl Lab {
     ///
     /// # Errors
     /// When the lab cannot be started or the machine fails (hang, panic, no verdict). A script's own failure is an
-    /// [`Output`].
+    /// [`Output`]. When the emulator itself failed, which says nothing of what ran in it, it is run once more.
     pub fn run(&self, script: &str) -> Result<Output> {
+        let outcome = self.once(script);
+        match &outcome {
+            Err(error) if is_emulators_own(&format!("{error:#}")) => {
+                eprintln!("{} on kernel {} is run again: {error:#}", self.name, self.kernel);
+                self.once(script)
+            }
+            _ => outcome,
+        }
+    }
+
+    fn once(&self, script: &str) -> Result<Output> {
         let out = command::target().join("lab-tests").join(&self.kernel).join(&self.name);
         if out.exists() {
             fs::remove_dir_all(&out).with_context(|| format!("remove {}", out.display()))?;
@@ -136,6 +147,11 @@ impl Lab {
     }
 }
 
+/// Whether the emulator was ended by an assertion of its own. A panic of the kernel in it is an orderly end.
+fn is_emulators_own(words: &str) -> bool {
+    words.contains("the machine stopped (signal: 6 (SIGABRT))") && words.contains("Assertion `")
+}
+
 impl Output {
     /// A file that the script wrote.
     ///
@@ -144,5 +160,27 @@ impl Output {
     pub fn file(&self, name: &str) -> Result<String> {
         fs::read_to_string(self.out.join(name))
             .with_context(|| format!("read {name}, status {}, stderr:\n{}", self.status, tail(&self.stderr, 40)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_emulators_own_end_is_no_verdict() {
+        let rows = [
+            (
+                "lab: kernel 6.1: no verdict: the machine stopped (signal: 6 (SIGABRT))\n--- the end of the console ---\n\n\
+                 qemu-system-x86_64: system/physmem.c:2671: iotlb_to_section: Assertion `section_index < 9' failed.",
+                true,
+            ),
+            ("lab: kernel 6.1: no verdict: the machine stopped (exit status: 0)\nKernel panic - not syncing", false),
+            ("lab: kernel 6.12: the command did not end in 300 s: ended by force", false),
+            ("a program said: Assertion `x' failed.", false),
+        ];
+        for (words, expected) in rows {
+            assert_eq!(is_emulators_own(words), expected, "{words}");
+        }
     }
 }
