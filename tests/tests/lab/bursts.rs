@@ -36,18 +36,23 @@ totals() { device=$1 host=$2; shift 2; ip netns exec $host fabricscope bursts to
 listens() { tries=0; until ip netns exec b ss -Hltn | grep -q :5001; do tries=$((tries + 1)); [ $tries -lt 100 ] || return 1; sleep 0.1; done; }
 net=10.77.0
 end a 10.77.0 1 va; end b 10.77.0 2 vb; meet va vb
-# The last acknowledgement is on its way when the sender ends, hence the pause.
+# When the sender ends, its last acknowledgement is on its way: it has arrived when the other end has no socket any more.
+cat > /run/send << END
+ip netns exec a $tool send-tcp \$1 5001 3000000
+tries=0
+until [ -z "\$(ip netns exec b ss -Htn sport = :5001)" ]; do tries=\$((tries + 1)); [ \$tries -lt 300 ] || break; sleep 0.1; done
+END
 pack() {
     name=$1 to=$2
     ip netns exec b $tool serve-tcp $to 5001 1 > /dev/null & server=$!
     listens || { echo "no server for $name" >&2; return; }
     if [ $to = 10.77.0.2 ]; then
-        totals va a ip netns exec b fabricscope bursts totals --netdev vb -o json -- ip netns exec a sh -c "$tool send-tcp $to 5001 3000000; sleep 0.1"
+        totals va a ip netns exec b fabricscope bursts totals --netdev vb -o json -- bash /run/send $to
     else
         totals va a ip netns exec b fabricscope bursts totals --netdev vb -o json -- \
             ip netns exec a fabricscope bursts totals --netdev ta -o json -- \
             ip netns exec b fabricscope bursts totals --netdev tb -o json -- \
-            ip netns exec a sh -c "$tool send-tcp $to 5001 3000000; sleep 0.1"
+            bash /run/send $to
     fi > $out/$name.mixed 2>> $out/words
     grep '"netdev"' $out/$name.mixed > $out/$name.rows
     grep bytes_retrans $out/$name.mixed > $out/$name.sent
