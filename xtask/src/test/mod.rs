@@ -1,8 +1,10 @@
 //! `cargo xtask test`: every stage in turn, a failing one stops no other, one line sums up.
 //!
 //! [`STAGES`] is the table. A stage that only says yes or no (formatting, lints, tidy rules, a build) counts as one
-//! test. Output streams as it comes; the last line of standard output is `N passed, N failed`.
+//! test. Output streams as it comes; what failed tests said stands once more at the end; the last line of standard
+//! output is `N passed, N failed`.
 
+mod failures;
 mod report;
 
 use std::io::{BufRead, BufReader};
@@ -15,6 +17,7 @@ use ebpf_build::{Kernel, Toolchain};
 use crate::runner::{agent, cargo, line, run as run_command, target, workspace};
 use crate::setup::{self, Part};
 use crate::{build, tidy};
+use failures::Failures;
 use report::{Report, Tally};
 
 /// What `--only` chooses.
@@ -82,6 +85,7 @@ const STAGES: &[Stage] = &[
 pub(crate) fn run(only: Option<Only>) -> Result<ExitCode> {
     let mut total = Tally::default();
     let mut lines = Vec::new();
+    let mut failures = Failures::default();
     if let Err(error) = setup::run(parts(only)) {
         total.failed += 1;
         lines.push(format!("{:<26} failed: {error:#}", "set-up"));
@@ -89,13 +93,13 @@ pub(crate) fn run(only: Option<Only>) -> Result<ExitCode> {
     let mut built = true;
     for stage in STAGES.iter().filter(|stage| only.is_none_or(|only| stage.part.contains(&only))) {
         eprintln!("\n=== {}", stage.name);
-        let (tally, word) = stage.judge(&mut built);
+        let (tally, word) = stage.judge(&mut built, &mut failures);
         total.passed += tally.passed;
         total.failed += tally.failed;
         lines.push(format!("{:<26} {word}", stage.name));
     }
     eprintln!();
-    for line in lines {
+    for line in failures.lines().into_iter().chain(lines) {
         eprintln!("{line}");
     }
     println!("{} passed, {} failed", total.passed, total.failed);
@@ -112,14 +116,14 @@ fn parts(only: Option<Only>) -> &'static [Part] {
 
 impl Stage {
     /// Runs the stage; `built` says whether what it drives was built just now.
-    fn judge(&self, built: &mut bool) -> (Tally, String) {
+    fn judge(&self, built: &mut bool, failures: &mut Failures) -> (Tally, String) {
         let outcome = match &self.work {
             Work::Check(check) => check().map(|()| Tally::PASSED),
             Work::Build(make) => make().inspect_err(|_| *built = false).map(|()| Tally::PASSED),
             Work::Tests { drives_the_build: true, .. } if !*built => {
                 Err(anyhow::anyhow!("not run, since the build before it failed"))
             }
-            Work::Tests { arguments, .. } => tests(arguments),
+            Work::Tests { arguments, .. } => tests(arguments, failures),
         };
         match outcome {
             Ok(tally) => (tally, format!("{} passed, {} failed", tally.passed, tally.failed)),
@@ -132,13 +136,13 @@ impl Stage {
 }
 
 /// Runs `cargo test`, shows its output line by line and counts along.
-fn tests(arguments: &[&str]) -> Result<Tally> {
+fn tests(arguments: &[&str], failures: &mut Failures) -> Result<Tally> {
     let mut command = cargo(&["test", "--no-fail-fast"])?;
     command.args(arguments).env("FABRICSCOPE_BIN", agent()?);
-    count(&mut command)
+    count(&mut command, failures)
 }
 
-fn count(command: &mut Command) -> Result<Tally> {
+fn count(command: &mut Command, failures: &mut Failures) -> Result<Tally> {
     let mut child = command
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
@@ -152,6 +156,7 @@ fn count(command: &mut Command) -> Result<Tally> {
         let text = String::from_utf8_lossy(&bytes);
         print!("{text}");
         report.line(text.trim_end());
+        failures.line(text.trim_end());
         bytes.clear();
     }
     let status = child.wait().with_context(|| format!("cannot wait for {}", line(command)))?;
@@ -179,7 +184,7 @@ mod tests {
 
     #[track_caller]
     fn check(script: &str, expected: Tally) {
-        let tally = count(Command::new("sh").args(["-c", script])).unwrap();
+        let tally = count(Command::new("sh").args(["-c", script]), &mut Failures::default()).unwrap();
         assert_eq!(tally, expected, "{script}");
     }
 
