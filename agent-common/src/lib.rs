@@ -10,6 +10,7 @@ pub mod counter;
 pub mod health;
 pub mod histogram;
 pub mod hook;
+pub mod place;
 pub mod record;
 pub mod retransmission;
 pub mod settings;

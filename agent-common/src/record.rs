@@ -89,7 +89,7 @@ pub struct Firmware {
     pub syndrome: u32,
 }
 
-/// A call in flight: the value of the table that is keyed by thread.
+/// A call in flight, at one of its thread's [`crate::place`]s.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Call {

@@ -4,6 +4,7 @@
 //! arguments and the attach cookie in the way of its attach type; the work is done in functions that do not know how
 //! they were attached. So the same code serves fentry/fexit and kprobe/kretprobe.
 #![cfg_attr(target_arch = "bpf", no_std, no_main)]
+#![cfg_attr(target_arch = "bpf", feature(asm_experimental_arch))]
 #![cfg_attr(target_arch = "bpf", expect(unsafe_code, reason = "maps and helpers of the kernel are raw pointers"))]
 #![cfg_attr(
     target_arch = "bpf",

@@ -3,9 +3,12 @@
 //! Kernel memory: 27 MiB at 256 possible CPUs, 5 MiB at 2, of which 4 do not depend on the CPUs. `fabricscope hooks`
 //! computes it for the host it runs on.
 
+use core::arch::asm;
+
 use agent_common::counter;
 use agent_common::health::{self, DevicePath, DropKey, HealthKey, HealthRecord, NETDEV, PATHS};
 use agent_common::histogram::BUCKETS;
+use agent_common::place::{PLACES, WINDOW, place};
 use agent_common::record::{
     Call, CmRecord, CqKey, DeviceEventKey, DeviceRecord, ErrorKey, FailureRecord, Qp, QpKey, VerbCounterKey,
     VerbCounters,
@@ -13,11 +16,14 @@ use agent_common::record::{
 use agent_common::settings::Settings;
 use aya_ebpf::bindings::BPF_NOEXIST;
 use aya_ebpf::macros::map;
-use aya_ebpf::maps::{Array, HashMap, LruHashMap, PerCpuArray, PerCpuHashMap, RingBuf};
+use aya_ebpf::maps::{Array, LruHashMap, PerCpuArray, PerCpuHashMap, RingBuf};
 
-/// Calls that are under way, by thread.
+/// Who holds each place of [`CALLS`], as [`super::verbs`] numbers threads; 0 where it is free.
 #[map]
-static INFLIGHT: HashMap<u64, Call> = HashMap::with_max_entries(8192, 0);
+static OWNERS: Array<[u64; PLACES]> = Array::with_max_entries(1, 0);
+/// Calls that are under way. A hash map would cost a lock and a copy at each end of each call.
+#[map]
+static CALLS: Array<Call> = Array::with_max_entries(PLACES as u32, 0);
 /// Calls that returned, by device and verb.
 #[map]
 static VERBS: PerCpuHashMap<VerbCounterKey, VerbCounters> = PerCpuHashMap::with_max_entries(1024, 0);
@@ -82,24 +88,61 @@ pub(crate) fn lost(slot: u32) {
     add(LOST.get_ptr_mut(slot), 1);
 }
 
+/// The call this thread has under way, and its place.
+#[inline(always)]
+pub(crate) fn open(thread: u64) -> Option<(*mut Call, u32)> {
+    let owners = OWNERS.get_ptr_mut(0)?.cast::<u64>();
+    for step in 0..WINDOW {
+        let place = place(thread, step);
+        // SAFETY: a place is below PLACES.
+        if unsafe { owners.add(place as usize).read_volatile() } == thread {
+            return Some((CALLS.get_ptr_mut(place)?, place));
+        }
+    }
+    None
+}
+
 /// The call this thread has under way.
 #[inline(always)]
 pub(crate) fn call(thread: u64) -> Option<*mut Call> {
-    INFLIGHT.get_ptr_mut(&thread)
+    open(thread).map(|(call, _)| call)
 }
 
-/// A call begins. A record that an earlier call of the thread left behind is overwritten.
+/// A call begins: where its record goes. What stands there is of another call, save that `start_ns` is 0.
+///
+/// A record whose end was missed is taken over by the thread's next call. It stays where an earlier place has become
+/// free since.
 #[inline(always)]
-pub(crate) fn begin(thread: u64, call: &Call) {
-    if INFLIGHT.insert(&thread, call, 0).is_err() {
-        lost(counter::INFLIGHT_FULL);
+pub(crate) fn begin(thread: u64) -> Option<*mut Call> {
+    let owners = OWNERS.get_ptr_mut(0)?.cast::<u64>();
+    for step in 0..WINDOW {
+        let place = place(thread, step);
+        // SAFETY: a place is below PLACES, and a word of the map is its own.
+        let owner = unsafe { owners.add(place as usize) };
+        // SAFETY: as above.
+        let taken = unsafe { owner.read_volatile() };
+        // SAFETY: as above.
+        if taken == thread || (taken == 0 && unsafe { compare_exchange(owner, 0, thread) } == 0) {
+            let call = CALLS.get_ptr_mut(place)?;
+            // SAFETY: the map gave the pointer, and the place is this thread's.
+            unsafe { (&raw mut (*call).start_ns).write_volatile(0) };
+            return Some(call);
+        }
     }
+    lost(counter::INFLIGHT_FULL);
+    None
 }
 
-/// A call is over.
+/// A call is over; its place is free for others.
 #[inline(always)]
-pub(crate) fn end(thread: u64) {
-    let _ = INFLIGHT.remove(&thread);
+pub(crate) fn end(call: *mut Call, place: u32) {
+    // Who reads the place from outside while the next one fills it must not take this time for the next one's.
+    // SAFETY: the map gave the pointer, and the place is still this thread's.
+    unsafe { (&raw mut (*call).start_ns).write_volatile(0) };
+    if let Some(owners) = OWNERS.get_ptr_mut(0) {
+        // SAFETY: the index is below PLACES.
+        unsafe { exchange(owners.cast::<u64>().add(place as usize & (PLACES - 1)), 0) };
+    }
 }
 
 /// The counters of a device and verb on this CPU.
@@ -286,4 +329,37 @@ fn add(value: Option<*mut u64>, amount: u64) -> bool {
     // SAFETY: the map gave the pointer, and per-CPU values are not shared.
     unsafe { *value += amount };
     true
+}
+
+/// An atomic exchange with full barriers, which the compiler offers to programs for BPF in no other way.
+///
+/// # Safety
+///
+/// `place` must be a word of a map.
+#[inline(always)]
+unsafe fn exchange(place: *mut u64, value: u64) {
+    // SAFETY: it writes to `place` and the register of `value` only.
+    unsafe {
+        asm!("{value} = xchg_64({place} + 0, {value})", place = in(reg) place, value = inout(reg) value => _);
+    }
+}
+
+/// Writes `new` if `expected` stands there; says what stood there. With full barriers.
+///
+/// # Safety
+///
+/// `place` must be a word of a map.
+#[inline(always)]
+unsafe fn compare_exchange(place: *mut u64, expected: u64, new: u64) -> u64 {
+    let found;
+    // SAFETY: it writes to `place` and to the register that the instruction answers in.
+    unsafe {
+        asm!(
+            "r0 = cmpxchg_64({place} + 0, r0, {new})",
+            place = in(reg) place,
+            new = in(reg) new,
+            inout("r0") expected => found,
+        );
+    }
+    found
 }

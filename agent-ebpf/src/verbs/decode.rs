@@ -65,30 +65,50 @@ pub(crate) fn key(role: u8, request: u64, request_len: u64) -> Option<VerbKey> {
     }
 }
 
-#[inline(always)]
-fn ioctl(request: u64) -> Option<VerbKey> {
-    let header: Header = read::user(request)?;
-    if header.object != verb::OBJECT_DEVICE || header.method != verb::METHOD_INVOKE_WRITE {
-        return Some(VerbKey::ioctl(header.object, header.method, header.driver));
-    }
-    Some(VerbKey::legacy(interface::LEGACY_IOCTL, carried(request, header.attrs())))
+/// A request and the attributes behind it, as many as a carried command has.
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct Request {
+    header: Header,
+    attrs: [Attr; COMMAND_ATTRS as usize],
 }
 
-/// The legacy command that a request carries in an attribute. The attributes are read at once, since each read of user
-/// memory costs as much as a map operation; one by one where what follows the request cannot be read.
+/// Header and attributes are read at once, since each read of user memory costs as much as a map operation; one by one
+/// where what follows the request cannot be read.
 #[inline(always)]
-fn carried(request: u64, attrs: u32) -> u32 {
-    let Some(first) = read::user::<[Attr; COMMAND_ATTRS as usize]>(request + HEADER) else {
-        return find::<COMMAND_ATTRS>(request, attrs, verb::ATTR_WRITE_CMD).map_or(NO_COMMAND, |attr| attr.data as u32);
-    };
+fn ioctl(request: u64) -> Option<VerbKey> {
+    let Some(Request { header, attrs }) = read::user(request) else { return piecewise(request) };
+    if let Some(key) = native(&header) {
+        return Some(key);
+    }
     let mut command = NO_COMMAND;
     // What lies beyond the request's own attributes does not count; of several with this number the first does.
-    for (index, attr) in (0..COMMAND_ATTRS).zip(&first).rev() {
-        if index < attrs && attr.id == verb::ATTR_WRITE_CMD {
+    for (index, attr) in (0..COMMAND_ATTRS).zip(&attrs).rev() {
+        if index < header.attrs() && attr.id == verb::ATTR_WRITE_CMD {
             command = attr.data as u32;
         }
     }
-    command
+    Some(VerbKey::legacy(interface::LEGACY_IOCTL, command))
+}
+
+/// See [`ioctl`].
+#[inline(always)]
+fn piecewise(request: u64) -> Option<VerbKey> {
+    let header: Header = read::user(request)?;
+    if let Some(key) = native(&header) {
+        return Some(key);
+    }
+    let command = find::<COMMAND_ATTRS>(request, header.attrs(), verb::ATTR_WRITE_CMD);
+    Some(VerbKey::legacy(interface::LEGACY_IOCTL, command.map_or(NO_COMMAND, |attr| attr.data as u32)))
+}
+
+/// The native method; `None` where a legacy command is carried.
+#[inline(always)]
+fn native(header: &Header) -> Option<VerbKey> {
+    if header.object == verb::OBJECT_DEVICE && header.method == verb::METHOD_INVOKE_WRITE {
+        return None;
+    }
+    Some(VerbKey::ioctl(header.object, header.method, header.driver))
 }
 
 /// The command word of a write. A write too short for a header has none; the kernel refuses it.

@@ -1,9 +1,7 @@
 //! A verbs call enters: its record opens.
 
-use core::mem::MaybeUninit;
-
 use agent_common::hook::{Cookie, role};
-use agent_common::record::{Call, flag};
+use agent_common::record::flag;
 use agent_common::verb::VerbKey;
 use aya_ebpf::helpers::generated::bpf_ktime_get_ns;
 
@@ -27,21 +25,20 @@ pub(crate) fn enter(cookie: Cookie, args: [u64; 3]) {
         role::IOCTL if args[1] as u32 != decode::RDMA_VERBS_IOCTL => Some(VerbKey::UNKNOWN),
         _ => decode::key(role, request, request_len),
     };
-    let mut place = MaybeUninit::uninit();
-    // SAFETY: a record is plain numbers, the widest of 64 bits.
-    let call: &mut Call = unsafe { read::clear(&mut place) };
-    if settings.latency != 0 {
-        // SAFETY: a helper without arguments.
-        call.start_ns = unsafe { bpf_ktime_get_ns() };
-    }
+    // SAFETY: a helper without arguments.
+    let start_ns = if settings.latency != 0 { unsafe { bpf_ktime_get_ns() } } else { 0 };
+    let Some(call) = maps::begin(super::thread()) else { return };
+    // SAFETY: the map gave the pointer, and only this thread writes its own record.
+    let call = unsafe { &mut *call };
     call.key = key.unwrap_or(VerbKey::UNKNOWN).0;
     call.file = file;
     call.request = request;
     call.request_len = request_len;
     call.rdev = rdev;
-    if key.is_none() {
-        call.flags = flag::NO_HEADER;
-    }
+    call.chain_len = 0;
+    call.flags = if key.is_none() { flag::NO_HEADER } else { 0 };
     call.hook = u32::from(cookie.hook());
-    maps::begin(super::thread(), call);
+    // Last: who reads it from outside takes a record with a time for whole.
+    // SAFETY: a reference is valid for writes.
+    unsafe { (&raw mut call.start_ns).write_volatile(start_ns) };
 }

@@ -46,15 +46,14 @@ pub(crate) fn leave(cookie: Cookie, result: u64) {
     if maps::settings().is_none() {
         return;
     }
-    let thread = super::thread();
-    let Some(call) = maps::call(thread) else {
+    let Some((call, place)) = maps::open(super::thread()) else {
         maps::lost(counter::NO_ENTRY);
         without_entry(cookie, result);
         return;
     };
     // SAFETY: the map gave the pointer, and only this thread writes its own record.
     returned(unsafe { &mut *call }, cookie, result);
-    maps::end(thread);
+    maps::end(call, place);
 }
 
 /// A call that was under way when the hooks were attached: counted, without a name.

@@ -4,12 +4,13 @@ use std::borrow::Borrow;
 
 use agent_common::health::{NAME, NETDEV, PART};
 use agent_common::histogram::BUCKETS;
+use agent_common::place::PLACES;
 use agent_common::record::{CqKey, DEVICE_NAME, VerbCounters};
 use agent_common::settings::Settings;
 use agent_common::verb::VerbKey;
 use anyhow::Context as _;
 use aya::Pod;
-use aya::maps::{Array, HashMap, Map, MapData, MapError, PerCpuArray, PerCpuHashMap, PerCpuValues};
+use aya::maps::{Array, Map, MapData, MapError, PerCpuArray, PerCpuHashMap, PerCpuValues};
 
 use super::health::Told;
 use super::object::Object;
@@ -63,7 +64,7 @@ pub(crate) fn snapshot(object: &Object, told: &Told) -> anyhow::Result<Snapshot>
         health: health(object.map("HEALTH")?)?,
         napi: napi(object.map("NAPI")?)?,
         drops: drops(object.map("DROPS")?, told)?,
-        in_flight: in_flight(object.map("INFLIGHT")?)?,
+        in_flight: in_flight(object.map("OWNERS")?, object.map("CALLS")?)?,
     })
 }
 
@@ -148,24 +149,25 @@ fn drops(map: &Map, told: &Told) -> anyhow::Result<Vec<(String, String, u64)>> {
     Ok(entries.iter().map(row).collect())
 }
 
-fn in_flight(map: &Map) -> anyhow::Result<Vec<InFlight>> {
-    let map: HashMap<_, u64, [u8; CALL]> = HashMap::try_from(map)?;
-    let mut calls: Vec<InFlight> = Vec::new();
-    for entry in map.iter().take(STEPS) {
-        // A call that ends while it is looked at is no longer in flight.
-        let Ok((thread, call)) = entry else { continue };
-        let call = InFlight {
-            pid: (thread >> 32) as u32,
-            tid: thread as u32,
-            start_ns: long(&call, 0),
-            key: VerbKey(long(&call, 8)),
-            rdev: word(&call, 184),
-        };
-        if !calls.contains(&call) {
-            calls.push(call);
-        }
+fn in_flight(owners: &Map, calls: &Map) -> anyhow::Result<Vec<InFlight>> {
+    let owners: Array<_, [u64; PLACES]> = Array::try_from(owners)?;
+    let calls: Array<_, [u8; CALL]> = Array::try_from(calls)?;
+    let mut found = Vec::new();
+    for (place, thread) in (0..).zip(owners.get(&0, 0)?).filter(|(_, thread)| *thread != 0) {
+        let call = calls.get(&place, 0)?;
+        found.push((place, thread, call));
     }
-    Ok(calls)
+    // A call that ended while it was looked at is no longer in flight, and its place may be another one's.
+    let owners = if found.is_empty() { [0; PLACES] } else { owners.get(&0, 0)? };
+    found.retain(|(place, thread, _)| owners.get(*place as usize) == Some(thread));
+    let call = |(_, thread, call): &(u32, u64, [u8; CALL])| InFlight {
+        pid: (thread >> 32) as u32,
+        tid: *thread as u32,
+        start_ns: long(call, 0),
+        key: VerbKey(long(call, 8)),
+        rdev: word(call, 184),
+    };
+    Ok(found.iter().map(call).collect())
 }
 
 const _: () = assert!(std::mem::offset_of!(agent_common::record::Call, rdev) == 184);

@@ -3,6 +3,7 @@
 use agent_common::counter;
 use agent_common::health::{self, DevicePath, DropKey, HealthKey, NETDEV, PATHS};
 use agent_common::histogram::BUCKETS;
+use agent_common::place::PLACES;
 use agent_common::record::{Call, CqKey, DeviceEventKey, ErrorKey, Qp, QpKey, VerbCounterKey, VerbCounters};
 use agent_common::settings::Settings;
 
@@ -43,7 +44,8 @@ const fn map<K, V>(name: &'static str, kind: Kind, entries: usize) -> Map {
 
 /// The kernel side's maps; a test holds the numbers against the object file.
 const MAPS: &[Map] = &[
-    map::<u64, Call>("INFLIGHT", Kind::Hash, 8192),
+    map::<u32, [u64; PLACES]>("OWNERS", Kind::Array, 1),
+    map::<u32, Call>("CALLS", Kind::Array, PLACES),
     map::<VerbCounterKey, VerbCounters>("VERBS", Kind::PerCpuHash, 1024),
     map::<ErrorKey, u64>("ERRORS", Kind::PerCpuHash, 1024),
     map::<u64, [u64; BUCKETS]>("HISTOGRAM", Kind::PerCpuHash, 96),

@@ -205,7 +205,8 @@ pub(crate) fn memory(run: &Run) {
     let output = run.output().unwrap();
     let maps: Vec<Map> = serde_json::from_str(&output.file("maps.json").unwrap()).unwrap();
     let own = [
-        "INFLIGHT",
+        "OWNERS",
+        "CALLS",
         "VERBS",
         "ERRORS",
         "HISTOGRAM",

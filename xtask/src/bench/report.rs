@@ -35,7 +35,7 @@ impl Report {
     pub(super) fn text(&self) -> String {
         let [release, preemption] = &self.samples.kernel;
         let mut lines = vec![format!(
-            "kernel {release}, preemption {preemption}; of each run the quickest batch, of {} rounds the median",
+            "kernel {release}, preemption {preemption}; of each run the quickest tenth of its batches, of {} rounds the median",
             self.rounds
         )];
         if self.emulated {
@@ -70,10 +70,10 @@ impl Report {
         for (ours, theirs) in RIVALS {
             let cells = [0, 1].map(|measure| {
                 let ratio = self.ratio(ours, theirs, measure);
-                ratio.map_or("not measured".to_owned(), |ratio| format!("\x1b[1m{ratio:.2}\x1b[0m"))
+                ratio.map_or("not measured".to_owned(), |ratio| format!("{ratio:.2}"))
             });
             let title = format!("{ours} / {theirs}");
-            lines.push(format!("{title:<40} {:>20} {:>28}", cells[0], cells[1]));
+            lines.push(format!("{title:<40} {:>12} {:>20}", cells[0], cells[1]));
         }
     }
 
@@ -110,10 +110,10 @@ impl Report {
             ));
         }
         if let Some(ratio) = self.events_ratio() {
-            lines.push(format!("events, every function over ours: \x1b[1m{ratio:.0}\x1b[0m"));
+            lines.push(format!("events, every function over ours: {ratio:.0}"));
         }
         match self.busy_ratio() {
-            Some(ratio) => lines.push(format!("added CPU, ours over every function: \x1b[1m{ratio:.3}\x1b[0m")),
+            Some(ratio) => lines.push(format!("added CPU, ours over every function: {ratio:.3}")),
             None => lines.push("added CPU: ours is within what two runs differ by".to_owned()),
         }
     }

@@ -35,6 +35,7 @@ pub(super) const CALLS: &[Run] = &[
     run("ours_kprobe", "fabricscope --no-fexit", Tracer::Ours("--no-fexit")),
     run("bpftrace_kprobe", "bpftrace, same functions, kprobes", Tracer::Bpftrace("kprobe.bt")),
     run("bpftrace_fexit", "bpftrace, same functions, fentry/fexit", Tracer::Bpftrace("fexit.bt")),
+    run("empty_fexit", "an empty program on each of those", Tracer::Bpftrace("empty.bt")),
 ];
 
 /// A run, the one of the other tool that it is held against: the same kind of probe on the same functions.

@@ -54,6 +54,8 @@ for try in {1..20}; do
     done
 done
 echo "bench: bpftrace's fexit is refused by:$refused" >&2
+# What the kernel takes for calling a program at all.
+sed -n 's/^\(f[a-z]*:[^ ]*\) .*/\1 { }/p' $out/fexit.bt > $out/empty.bt
 echo 'kprobe:ib_uverbs:*, kprobe:ib_core:*, kprobe:rdma_rxe:* { @ = count(); }' > $out/every.bt
 
 # calls RUN ROUND: timed calls, in batches short enough that a busy host leaves some of them alone.

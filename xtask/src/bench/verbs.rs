@@ -16,8 +16,8 @@ use crate::runner::{on_path, output, run as run_command, target, workspace};
 
 /// Seconds after which the machine is ended by force: a busy host took 15 minutes.
 const LIMIT: &str = "3600";
-/// Calls in one timed batch, and batches in one run.
-const BATCH: (u32, u32) = (20, 300);
+/// Calls in one timed batch, and batches in one run: the shorter a batch, the likelier one is left alone.
+const BATCH: (u32, u32) = (5, 1200);
 /// Transfers of 64 KiB in one run.
 const TRANSFERS: u32 = 400;
 /// A program that ran less often in its round is not shown.
