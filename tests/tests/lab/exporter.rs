@@ -21,12 +21,6 @@ pub(crate) const SCENARIO: Scenario = Scenario {
 }
 troubles() { (cd /sys/class/infiniband/$device/ports/1/hw_counters && cat out_of_seq_request rcvd_seq_err completer_retry_err duplicate_request) | awk '{ n += $1 } END { print n }'; }
 kept before
-# Both ends know each other: the address that is asked for when a queue pair is set up must not be lost, since the
-# kernel asks for a second at the most and refuses the queue pair then.
-for end in "$peer_address $peer_netdev $netdev" "$address $netdev $peer_netdev"; do
-    set -- $end
-    ip neigh replace $1 lladdr $(cat /sys/class/net/$2/address) dev $3 || exit 1
-done
 enough=$(($(troubles) + 5))
 tc qdisc add dev $netdev root netem loss 5% || exit 1
 ibv_rc_pingpong -d $peer -g $peer_gid -n 400 > $out/server 2>&1 & server=$!

@@ -68,7 +68,9 @@ pub(super) fn ip_batch(hosts: Option<u8>) -> String {
     lines.join("\n") + "\n"
 }
 
-/// The script that makes the devices and waits until each has its address as a RoCE v2 GID.
+/// The script that makes the devices and waits until each has its address as a RoCE v2 GID. All ends know each other:
+/// when a queue pair is set up, the kernel asks for the other end's address for a second and refuses it then, whether
+/// the question was lost or the machine stood still.
 ///
 /// It leaves `FABRICSCOPE_LAB_RDMA` in the command's environment: `device:netdev:address:gid-index` for each device,
 /// with blanks between.
@@ -91,6 +93,13 @@ for which in all default; do
     echo 0 > /proc/sys/net/ipv6/conf/$which/accept_dad
 done
 ip -batch {RUN_FOLDER}/{IP_BATCH}
+netdev() {{ netdev=${{1#*:}}; echo "${{netdev%:*}}"; }}
+for from in {list}; do
+    for to in {list}; do
+        [ $from = $to ] ||
+            echo "neigh replace ${{to##*:}} lladdr $(cat /sys/class/net/$(netdev $to)/address) dev $(netdev $from)"
+    done
+done | ip -batch -
 {links}gid_index() {{
     for kind in /sys/class/infiniband/$1/ports/1/gid_attrs/types/*; do
         index=${{kind##*/}}
