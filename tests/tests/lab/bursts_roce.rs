@@ -81,6 +81,8 @@ pub(crate) fn packets(run: &Run) {
 #[track_caller]
 pub(crate) fn ticked(run: &Run) {
     same(run, "tick");
+    let words = run.output().unwrap().file("words").unwrap();
+    assert_eq!(words.matches("had no tick").count(), 1, "one of three recordings is by ticks: {words}");
 }
 
 #[track_caller]
