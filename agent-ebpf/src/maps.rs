@@ -1,7 +1,6 @@
 //! Every map, and the only functions that touch one.
 //!
-//! Kernel memory: 27 MiB at 256 possible CPUs, 5 MiB at 2, of which 4 do not depend on the CPUs. `fabricscope hooks`
-//! computes it for the host it runs on.
+//! Kernel memory: 27 MiB at 256 possible CPUs, 4 MiB at 2. `fabricscope hooks` computes it for the host it runs on.
 
 use core::arch::asm;
 
