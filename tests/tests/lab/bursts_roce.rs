@@ -30,7 +30,7 @@ talk_with_losses() {
 # A recording that is ended by a signal has all that was sampled until then.
 observe() {
     name=$1; shift
-    fabricscope bursts record --netdev $netdev --interval 10ms --samples 12000 $flags -o $out/$name.parquet 2>> $out/words & record=$!
+    fabricscope bursts record --netdev $netdev --interval 10ms --samples 12000 -o $out/$name.parquet 2>> $out/words & record=$!
     until_true 'grep -qs tcx /proc/$record/fdinfo/* || tc filter show dev $netdev egress | grep -q fs_sampler' || return
     counters $name.before
     "$@" || return
@@ -38,7 +38,7 @@ observe() {
     kill -INT $record; wait $record
     fabricscope bursts convert $out/$name.parquet $out/$name.csv
 }
-observe plain talk 500 && flags='--clock tick' observe tick talk 500 && observe loss talk_with_losses 1000
+observe plain talk 500 && observe loss talk_with_losses 1000
 "#,
     modules: false,
     processors: 1,
@@ -64,25 +64,12 @@ fn grown(run: &Run, name: &str) -> HashMap<String, u64> {
 }
 
 #[track_caller]
-fn same(run: &Run, name: &str) {
-    let grown = grown(run, name);
-    assert!(grown["sent_pkts"] > 500, "{grown:?}");
-    assert_eq!(sum(run, name, "tx_roce_packets"), grown["sent_pkts"], "{name}");
-    assert_eq!(sum(run, name, "rx_roce_packets"), grown["rcvd_pkts"], "{name}");
-    assert_eq!(sum(run, name, "rx_roce_cnps"), 0, "{name}");
-}
-
-#[track_caller]
 pub(crate) fn packets(run: &Run) {
-    same(run, "plain");
-}
-
-/// A timer of the kernel that tells samples apart loses none.
-#[track_caller]
-pub(crate) fn ticked(run: &Run) {
-    same(run, "tick");
-    let words = run.output().unwrap().file("words").unwrap();
-    assert_eq!(words.matches("had no tick").count(), 1, "one of three recordings is by ticks: {words}");
+    let grown = grown(run, "plain");
+    assert!(grown["sent_pkts"] > 500, "{grown:?}");
+    assert_eq!(sum(run, "plain", "tx_roce_packets"), grown["sent_pkts"]);
+    assert_eq!(sum(run, "plain", "rx_roce_packets"), grown["rcvd_pkts"]);
+    assert_eq!(sum(run, "plain", "rx_roce_cnps"), 0);
 }
 
 #[track_caller]

@@ -161,7 +161,6 @@ macro_rules! kernels {
                 addresses_are_told_with_their_index: health::gids(&HEALTH),
                 counting_may_be_switched_off: health::switched_off(&HEALTH),
                 sampled_rocev2_is_what_the_driver_counts: bursts_roce::packets(&ROCE),
-                rocev2_sampled_by_a_tick_is_the_same: bursts_roce::ticked(&ROCE),
                 lost_rocev2_shows_as_sent_again: bursts_roce::losses(&ROCE),
                 sampled_packets_are_all_there_are: bursts::conserved(&BURSTS),
                 tunnels_add_their_headers: bursts::packed(&BURSTS),
